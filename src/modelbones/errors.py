@@ -1,0 +1,110 @@
+"""Every error this library raises on purpose.
+
+    ModelbonesError
+    ├── UsageError                 an argument no model could make right
+    ├── SourceError                MODEL, or a file of it, cannot be read
+    ├── ConfigError                a config.json that was read and refused
+    ├── UnknownArchitectureError   a model_type no family here declares
+    ├── UnknownSchemeError         a quantisation scheme that cannot be judged yet
+    ├── HeaderError                one checkpoint file whose header is wrong
+    │   └── TruncatedError         one that ends before its data does
+    └── LiveStateError             a live cache asked for what it must refuse
+        ├── CacheFullError         a write past the rows reserved
+        ├── RowsMissingError       a cursor behind the sequence it serves
+        ├── BlobError              a snapshot that cannot be restored here
+        └── HandleError            a device handle freed twice, foreign or stale
+
+A message reads `place: what was found; what was expected; what to do`. What a
+checkpoint lacks is a finding, a returned value, and not an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class ModelbonesError(Exception):
+    """The root: catch it to catch everything raised here on purpose."""
+
+
+class UsageError(ModelbonesError):
+    """An argument is wrong whatever the model: a negative count, an unknown flag value."""
+
+
+class SourceError(ModelbonesError):
+    """MODEL or a file of it is not there, is not readable or is not what its name says."""
+
+    def __init__(self, *, place: str, found: str, fix: str) -> None:
+        self.place = place
+        self.found = found
+        self.fix = fix
+        super().__init__(f"{place}: {found}; {fix}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a config, at one key.
+
+    Attributes:
+        path: Dotted key path, e.g. "text_config.index_kpool".
+        found: What stands there, shortened, or "missing".
+        expected: What must stand there.
+    """
+
+    path: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: found {self.found}; expected {self.expected}"
+
+
+class ConfigError(ModelbonesError):
+    """A config was refused; `faults` holds everything wrong with it, in reading order."""
+
+    def __init__(self, *, place: str, faults: tuple[Fault, ...]) -> None:
+        self.place = place
+        self.faults = faults
+        noun = "fault" if len(faults) == 1 else "faults"
+        lines = "".join(f"\n  {fault}" for fault in faults)
+        super().__init__(f"{place}: {len(faults)} {noun} in this config; correct each:{lines}")
+
+
+class UnknownArchitectureError(ModelbonesError):
+    """The top-level `model_type` belongs to no family declared here."""
+
+    def __init__(self, *, place: str, model_type: str, known: tuple[str, ...], hint: str) -> None:
+        self.place = place
+        self.model_type = model_type
+        self.known = known
+        super().__init__(
+            f'{place}: unknown architecture "{model_type}"; expected one of {", ".join(known)}; {hint}'
+        )
+
+
+class UnknownSchemeError(ModelbonesError):
+    """A checkpoint is stored in a quantisation scheme no code here can judge."""
+
+    def __init__(self, *, place: str, scheme: str, known: tuple[str, ...]) -> None:
+        self.place = place
+        self.scheme = scheme
+        self.known = known
+        super().__init__(
+            f'{place}: unknown quantisation scheme "{scheme}"; expected one of {", ".join(known)}; '
+            "no verdict is given on a scheme that cannot be judged"
+        )
+
+
+class HeaderError(ModelbonesError):
+    """One checkpoint file is wrong inside: its header, its offsets, its size."""
+
+    def __init__(self, *, place: str, found: str, expected: str, fix: str) -> None:
+        self.place = place
+        self.found = found
+        self.expected = expected
+        self.fix = fix
+        super().__init__(f"{place}: {found}; expected {expected}; {fix}")
+
+
+class LiveStateError(ModelbonesError):
+    """A live cache was asked for something it must refuse; nothing was changed."""
