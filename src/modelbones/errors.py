@@ -77,9 +77,7 @@ class UnknownArchitectureError(ModelbonesError):
         self.place = place
         self.model_type = model_type
         self.known = known
-        super().__init__(
-            f'{place}: unknown architecture "{model_type}"; expected one of {", ".join(known)}; {hint}'
-        )
+        super().__init__(f'{place}: unknown architecture "{model_type}"; expected one of {", ".join(known)}; {hint}')
 
 
 class UnknownSchemeError(ModelbonesError):

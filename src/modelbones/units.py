@@ -55,8 +55,7 @@ def parse_bytes(text: str) -> int:
 
 def parse_count(text: str) -> int:
     """A count of tokens or sequences: "131072", "131,072", "128k" (x 1,024) or "1m" (x 1,048,576)."""
-    value = _parse(text, _COUNT_UNITS, what="count", example="131072, 128k or 1m")
-    return value
+    return _parse(text, _COUNT_UNITS, what="count", example="131072, 128k or 1m")
 
 
 def _parse(text: str, units: dict[str, int], *, what: str, example: str) -> int:

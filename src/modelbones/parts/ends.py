@@ -1,0 +1,36 @@
+"""What stands before the first layer, after the last, and around every sublayer."""
+
+from __future__ import annotations
+
+from modelbones.parts.linear import matrix, vector
+from modelbones.parts.part import Part
+from modelbones.ranks import Axis, split
+from modelbones.tensors import Role, TensorPattern
+
+INPUT_NORM = "input_layernorm.weight"
+POST_ATTENTION_NORM = "post_attention_layernorm.weight"
+
+
+def pre_norms(*, hidden_size: int) -> Part:
+    """The RMSNorm in front of each of a layer's two sublayers."""
+    return Part(
+        name="pre_norms",
+        tensors=tuple(vector(name, hidden_size, Role.LAYER_NORM) for name in (INPUT_NORM, POST_ATTENTION_NORM)),
+    )
+
+
+def embeddings(prefix: str, *, vocab_size: int, hidden_size: int) -> TensorPattern:
+    """The token embedding, `[vocab_size, hidden_size]`."""
+    rows = split(Axis.VOCAB, 0, vocab_size)
+    return matrix(f"{prefix}embed_tokens", vocab_size, hidden_size, Role.EMBEDDINGS, cut=rows)
+
+
+def final_norm(prefix: str, *, hidden_size: int) -> TensorPattern:
+    """The RMSNorm after the last layer."""
+    return vector(f"{prefix}norm.weight", hidden_size, Role.FINAL_NORM)
+
+
+def lm_head(*, vocab_size: int, hidden_size: int) -> TensorPattern:
+    """The output head, `[vocab_size, hidden_size]`."""
+    rows = split(Axis.VOCAB, 0, vocab_size)
+    return matrix("lm_head", vocab_size, hidden_size, Role.LM_HEAD, cut=rows)

@@ -1,0 +1,67 @@
+"""The head of a multi-token-prediction layer stored inline, at index `num_hidden_layers`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from modelbones.buffers import FIXED, Buffer, Home, Rewind
+from modelbones.dtypes import DType
+from modelbones.parts.linear import matrix, vector
+from modelbones.parts.part import Part
+from modelbones.ranks import Axis, split
+from modelbones.tensors import Role
+
+PROPOSER = "proposer"
+"""The budget term of what a draft proposer owns."""
+
+
+def mtp_head(*, hidden_size: int, vocab_size: int) -> Part:
+    """Joins the next token's embedding to the hidden state, and norms what leaves.
+
+    `eh_proj` takes `[enorm(embedding), hnorm(hidden)]`. The layer's own copies of the
+    embedding and of the head are optional: releases share the trunk's. Source:
+    zai-org/GLM-5.3-Flash model.safetensors.index.json; vllm-project/vllm issue 57532.
+    """
+    role = Role.MTP_HEAD
+    vocab = split(Axis.VOCAB, 0, vocab_size)
+    copies = (
+        matrix("embed_tokens", vocab_size, hidden_size, role, cut=vocab),
+        matrix("shared_head.head", vocab_size, hidden_size, role, cut=vocab),
+    )
+    return Part(
+        name="mtp_head",
+        tensors=(
+            matrix("eh_proj", hidden_size, 2 * hidden_size, role),
+            vector("enorm.weight", hidden_size, role),
+            vector("hnorm.weight", hidden_size, role),
+            vector("shared_head.norm.weight", hidden_size, role),
+            *(replace(copy, required=False) for copy in copies),
+        ),
+        buffers=proposer_buffers(hidden_size=hidden_size, vocab_size=vocab_size),
+    )
+
+
+def proposer_buffers(*, hidden_size: int, vocab_size: int) -> tuple[Buffer, ...]:
+    """The five work buffers a draft proposer owns for each sequence.
+
+    Source: Metrale/metrale-inference-alpha model-arch seq_state_reserve.rs::per_sequence_state_bytes.
+    """
+
+    def owned(name: str, shape: tuple[int, ...], dtype: DType) -> Buffer:
+        return Buffer(
+            name=name,
+            term=PROPOSER,
+            shape=shape,
+            dtype=dtype,
+            per=FIXED,
+            home=Home.OWNED,
+            rewind=Rewind.NOTHING,
+        )
+
+    return (
+        owned("proposer.concat", (2, hidden_size), DType.BF16),
+        owned("proposer.x", (hidden_size,), DType.BF16),
+        owned("proposer.logits", (vocab_size,), DType.BF16),
+        owned("proposer.arg", (1,), DType.U32),
+        owned("proposer.head_xchg", (16,), DType.U8),
+    )

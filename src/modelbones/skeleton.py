@@ -1,0 +1,233 @@
+"""`Skeleton`: a model's layers, wiring, tensors and state as data. It executes nothing.
+
+Source: Metrale/metrale-inference-alpha model-arch glm5next_skeleton.rs, whose names this keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from modelbones.budget import StateBudget
+from modelbones.buffers import Buffer
+from modelbones.contract import StructuralAccounting, account, structural_names
+from modelbones.dtypes import DType
+from modelbones.errors import UsageError
+from modelbones.parts.part import Part, StateKind
+from modelbones.tensors import LAYER, Group, TensorPattern
+
+
+class Mixer(Enum):
+    """What mixes tokens in a layer."""
+
+    KDA = "kda"
+    """Kimi Delta Attention: recurrent state, no KV cache."""
+    DSA = "dsa"
+    """Sparse latent attention behind a top-k indexer; attends a paged KV cache."""
+
+
+class Mlp(Enum):
+    """What transforms each token by itself in a layer."""
+
+    DENSE = "dense"
+    ROUTED_MOE = "routed_moe"
+
+
+class Site(Enum):
+    """One of a layer's two residual sites."""
+
+    ATTN = "attn"
+    FFN = "ffn"
+
+
+class Step(Enum):
+    """The kinds of `ResidualStep`."""
+
+    SAVE_RESIDUAL = "save_residual"
+    """Keep what the site starts from, for its end."""
+    HC_PRE = "hc_pre"
+    """Collapse the residual streams to one sequence."""
+    NORM = "norm"
+    """RMSNorm, named by its weight."""
+    MIXER = "mixer"
+    MLP = "mlp"
+    HC_POST = "hc_post"
+    """Mix the sublayer's output back into every stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualStep:
+    """One step of a layer's residual path.
+
+    Attributes:
+        kind: What happens.
+        site: Where, for a hyper-connection step.
+        weight: Leaf name of the weight, for a norm.
+    """
+
+    kind: Step
+    site: Site | None = None
+    weight: str | None = None
+
+
+class Final(Enum):
+    """The kinds of `FinalStep`."""
+
+    HYPER_HEAD_MEAN = "hyper_head_mean"
+    """Unweighted mean over the residual streams; it has no parameters."""
+    NORM = "norm"
+    LM_HEAD = "lm_head"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalStep:
+    """One step after the last layer; `weight` is the full tensor name of a norm."""
+
+    kind: Final
+    weight: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One decoder layer (`SkeletonLayer` in the seeds).
+
+    Attributes:
+        index: Its index in checkpoint names.
+        mixer: What mixes tokens.
+        mlp: What transforms each token.
+        hyper_connection: Whether its residual path is a hyper-connection.
+        is_mtp: Whether it is the MTP layer, which is no part of the text stack.
+        parts: Its building blocks, in order.
+        steps: Its residual path, in execution order.
+        indexer_from: For sparse attention, the layer whose selection it uses: its own
+            index when it runs an indexer; None for other mixers.
+    """
+
+    index: int
+    mixer: Mixer
+    mlp: Mlp
+    hyper_connection: bool
+    is_mtp: bool
+    parts: tuple[Part, ...]
+    steps: tuple[ResidualStep, ...]
+    indexer_from: int | None = None
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The state this layer keeps for one sequence."""
+        return tuple(buffer for part in self.parts for buffer in part.buffers)
+
+    @property
+    def states(self) -> tuple[StateKind, ...]:
+        """The kinds of state it keeps, usually one."""
+        return tuple(part.state for part in self.parts if part.state is not None)
+
+
+SkeletonLayer = Layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skeleton:
+    """A model as data; everything about tensors and state is a fold over this.
+
+    Attributes:
+        model_type: The config's own top-level word.
+        hidden_size: Width of the residual stream.
+        dtype: The type the config says matrices are stored in.
+        prefix: What stands before "layers.N." in the published names.
+        layers: The text stack, indices 0 to `num_hidden_layers` - 1.
+        mtp: The MTP layer at index `num_hidden_layers`, held apart from `layers`.
+        outer: Tensors of no layer: embedding, final norm, head.
+        tower: Tensors of the vision tower; empty when the config declares none.
+        work: Activations and scratch of a step: named, never counted as state.
+        final: What runs after the last text layer.
+    """
+
+    model_type: str
+    hidden_size: int
+    dtype: DType
+    prefix: str
+    layers: tuple[Layer, ...]
+    mtp: Layer | None
+    outer: tuple[TensorPattern, ...]
+    tower: tuple[TensorPattern, ...]
+    work: tuple[Buffer, ...]
+    final: tuple[FinalStep, ...]
+
+    def all_layers(self) -> tuple[Layer, ...]:
+        """The text stack and then the MTP layer, in checkpoint index order."""
+        return self.layers if self.mtp is None else (*self.layers, self.mtp)
+
+    @cached_property
+    def patterns(self) -> tuple[TensorPattern, ...]:
+        """Every tensor of the model: trunk, MTP layer, towers."""
+        mtp = () if self.mtp is None else self.layer_patterns((self.mtp,), Group.MTP)
+        return (*self.outer, *self.layer_patterns(self.layers, Group.TRUNK), *mtp, *self.tower)
+
+    def layer_patterns(self, layers: Collection[Layer], group: Group) -> tuple[TensorPattern, ...]:
+        """The tensors of `layers`, one pattern a kind over all layers that have it."""
+        users: dict[Part, list[int]] = {}
+        for layer in layers:
+            for part in layer.parts:
+                users.setdefault(part, []).append(layer.index)
+        stem = f"{self.prefix}layers.{LAYER}."
+        return tuple(
+            pattern.placed(stem, layers=tuple(indices), group=group)
+            for part, indices in users.items()
+            for pattern in part.tensors
+        )
+
+    def structural_tensors(self, layer: Layer) -> tuple[str, ...]:
+        """Full names of `layer`'s required tensors that are no MLP's."""
+        return tuple(
+            name
+            for pattern in self.layer_patterns((layer,), Group.TRUNK)
+            if pattern.is_structural and pattern.required
+            for name in pattern.names()
+        )
+
+    def structural_tensor_set(self) -> set[str]:
+        """Every structural tensor of the model, those of no layer included."""
+        return structural_names(self.patterns)
+
+    def residual_plan(self, layer: Layer) -> tuple[ResidualStep, ...]:
+        """The residual path of `layer`, in execution order."""
+        return layer.steps
+
+    def final_plan(self) -> tuple[FinalStep, ...]:
+        """What runs after the last text layer."""
+        return self.final
+
+    def state_plan(self) -> dict[int, StateKind]:
+        """The kind of state of every layer that keeps one, the MTP layer included.
+
+        A layer that keeps several appears with its first; `Layer.states` has them all.
+        """
+        return {layer.index: layer.states[0] for layer in self.all_layers() if layer.states}
+
+    def kda_state_layers(self) -> tuple[int, ...]:
+        """Layers whose recurrent state is carried between steps."""
+        return self._layers_that_keep(StateKind.KDA_RECURRENT)
+
+    def kv_cache_layers(self) -> tuple[int, ...]:
+        """Layers that consume paged KV blocks, the MTP layer included."""
+        return self._layers_that_keep(StateKind.SPARSE_KV)
+
+    def _layers_that_keep(self, kind: StateKind) -> tuple[int, ...]:
+        return tuple(layer.index for layer in self.all_layers() if kind in layer.states)
+
+    def budget(self, num_spec: int = 0) -> StateBudget:
+        """What one sequence keeps while `num_spec` speculative tokens are in flight.
+
+        The text stack only: what the MTP layer and its proposer keep is the reserve's.
+        """
+        if num_spec < 0:
+            raise UsageError(f"num_spec: found {num_spec}; expected 0 or more; name the tokens drafted a step")
+        held = (*(buffer for layer in self.layers for buffer in layer.buffers), *self.work)
+        return StateBudget.fold(buffer.drafting(num_spec) for buffer in held)
+
+    def account(self, names: Collection[str]) -> StructuralAccounting:
+        """Account the structural contract against all names of a checkpoint, raw."""
+        return account(self.structural_tensor_set(), names)
