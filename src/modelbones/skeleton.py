@@ -167,15 +167,15 @@ class Skeleton:
         return (*self.outer, *self.layer_patterns(self.layers, Group.TRUNK), *mtp, *self.tower)
 
     def layer_patterns(self, layers: Collection[Layer], group: Group) -> tuple[TensorPattern, ...]:
-        """The tensors of `layers`, one pattern a kind over all layers that have it."""
-        users: dict[Part, list[int]] = {}
+        """The tensors of `layers`, one pattern a kind over all layers that share a part."""
+        users: dict[int, tuple[Part, list[int]]] = {}
         for layer in layers:
             for part in layer.parts:
-                users.setdefault(part, []).append(layer.index)
+                users.setdefault(id(part), (part, []))[1].append(layer.index)
         stem = f"{self.prefix}layers.{LAYER}."
         return tuple(
             pattern.placed(stem, layers=tuple(indices), group=group)
-            for part, indices in users.items()
+            for part, indices in users.values()
             for pattern in part.tensors
         )
 

@@ -1,0 +1,19 @@
+"""GLM-5.3-Flash: KDA and sparse latent attention behind hyper-connections, with one MTP layer."""
+
+from modelbones.families.family import Family
+from modelbones.families.glm5_next.config import Glm5NextConfig, read
+from modelbones.families.glm5_next.skeleton import Glm5NextTextSkeleton
+
+FAMILY = Family(
+    name="glm5_next",
+    model_types=("glm5_next", "glm5_next_text"),
+    title="GLM-5.3-Flash",
+    read=read,
+    build=Glm5NextTextSkeleton.of,
+    verified=(
+        "names and shapes at full size against transformers 5.23 on the meta device",
+        "sizes against the published BF16 and FP8 releases",
+    ),
+)
+
+__all__ = ["FAMILY", "Glm5NextConfig", "Glm5NextTextSkeleton"]

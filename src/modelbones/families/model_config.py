@@ -1,0 +1,94 @@
+"""`ModelConfig`: what the typed config of every family has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modelbones.config import Absent, Assumption, Section, flag, unread_paths, word
+from modelbones.dtypes import BY_CONFIG_NAME, DType
+
+_DTYPE_WORDS = {spelled: dtype for name, dtype in BY_CONFIG_NAME.items() for spelled in (name, f"torch.{name}")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What a config says beside its sizes.
+
+    Attributes:
+        place: The file it was read from, or "<mapping>".
+        model_type: The top-level word.
+        architectures: Class names, as written.
+        quantization: The `quantization_config` object, raw; None when there is none.
+        assumed: Absent keys that were given their declared meaning.
+        unread: Dotted paths of keys no one read, in file order.
+        raw: The whole config as it was read.
+    """
+
+    place: str
+    model_type: str
+    architectures: tuple[str, ...]
+    quantization: Mapping[str, Any] | None
+    assumed: tuple[Assumption, ...]
+    unread: tuple[str, ...]
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """A config after it was read: every family's own extends it.
+
+    Attributes:
+        declared: What the file says beside the sizes.
+        dtype: The type matrices are stored in when they are not quantised.
+        tie_word_embeddings: Whether the head is the embedding.
+    """
+
+    declared: Declared
+    dtype: DType
+    tie_word_embeddings: bool
+
+    @property
+    def model_type(self) -> str:
+        """The top-level `model_type`."""
+        return self.declared.model_type
+
+
+def declared_by(top: Section, *sections: Section) -> Declared:
+    """What `top` and the sections below it say; call it last, when every key was read."""
+    ledger = top.ledger
+    ledger.read.update(("model_type", "architectures", "transformers_version"))
+    quantization = None
+    for section in (top, *sections):
+        section.ledger.read.update(
+            path for path in (section.path_of(key) for key in ("model_type", "quantization_config"))
+        )
+        quantization = quantization or section.section("quantization_config")
+    architectures = top.values.get("architectures")
+    return Declared(
+        place=ledger.place,
+        model_type=str(top.values.get("model_type")),
+        architectures=tuple(architectures) if isinstance(architectures, list) else (),
+        quantization=None if quantization is None else quantization.values,
+        assumed=tuple(ledger.assumed),
+        unread=tuple(unread_paths(top.values, ledger.read)),
+        raw=top.values,
+    )
+
+
+def stored_dtype(*sections: Section) -> DType:
+    """`dtype` or `torch_dtype`, in any of the sections; absent means bfloat16."""
+    spots = [section.at(key) for section in sections for key in ("dtype", "torch_dtype")]
+    meaning = Absent(
+        value=DType.BF16,
+        meaning="bfloat16: matrices are sized as the published release stores them",
+        source="the published checkpoint's headers",
+    )
+    return word(*spots, meanings=_DTYPE_WORDS, absent=meaning)
+
+
+def tied(*sections: Section, source: str) -> bool:
+    """`tie_word_embeddings`, in any of the sections; absent means a head of its own."""
+    meaning = Absent(value=False, meaning="false: the head is a tensor of its own", source=source)
+    return flag(*(section.at("tie_word_embeddings") for section in sections), absent=meaning)

@@ -1,0 +1,113 @@
+"""Which family reads which `model_type`, and the two doors to them: `read_config`, `build`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from modelbones.config import Ledger, Section
+from modelbones.config_file import load_config, locate_config
+from modelbones.errors import ConfigError, Fault, UnknownArchitectureError
+from modelbones.families.family import Family
+from modelbones.families.model_config import ModelConfig
+from modelbones.skeleton import Skeleton
+
+_FAMILY_OF = {
+    "glm5_next": "glm5_next",
+    "glm5_next_text": "glm5_next",
+}
+"""`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
+
+_PRESETS = {"glm-5.3-flash": "glm_5_3_flash"}
+"""Preset name -> module in `modelbones.families.presets`."""
+
+
+def model_types() -> tuple[str, ...]:
+    """Every `model_type` some family reads, sorted."""
+    return tuple(sorted(_FAMILY_OF))
+
+
+def preset_names() -> tuple[str, ...]:
+    """Every built-in preset, sorted."""
+    return tuple(sorted(_PRESETS))
+
+
+def preset(name: str) -> dict[str, Any]:
+    """The raw config of a built-in preset; KeyError for a name that is none."""
+    config: dict[str, Any] = import_module(f"modelbones.families.presets.{_PRESETS[name]}").CONFIG
+    return config
+
+
+@cache
+def family_of(model_type: str) -> Family | None:
+    """The family that reads `model_type`, None when none does."""
+    module = _FAMILY_OF.get(model_type)
+    if module is None:
+        return None
+    family: Family = import_module(f"modelbones.families.{module}").FAMILY
+    return family
+
+
+def families() -> tuple[Family, ...]:
+    """Every family, in registry order."""
+    found = (family_of(model_type) for model_type in dict.fromkeys(_FAMILY_OF.values()))
+    return tuple(family for family in found if family is not None)
+
+
+def read_config(source: str | PathLike[str] | Mapping[str, Any]) -> ModelConfig:
+    """The typed config of a mapping, a `config.json`, a directory that holds one, or a preset.
+
+    An existing path wins over a preset of the same name.
+
+    Raises:
+        SourceError: The file cannot be read or holds no JSON object.
+        ConfigError: Everything wrong with the config, at once.
+        UnknownArchitectureError: No family reads its top-level `model_type`.
+    """
+    if isinstance(source, Mapping):
+        return read_mapping(source, place="<mapping>")
+    path = Path(source)
+    if str(source) in _PRESETS and not path.exists():
+        return read_mapping(preset(str(source)), place=str(source))
+    file = locate_config(path)
+    return read_mapping(load_config(file), place=str(file))
+
+
+def read_mapping(values: Mapping[str, Any], *, place: str) -> ModelConfig:
+    """The typed config of a raw one; `place` names it in messages."""
+    model_type = values.get("model_type")
+    if not isinstance(model_type, str):
+        found = "missing" if model_type is None else repr(model_type)[:60]
+        fault = Fault("model_type", found, f"one of {', '.join(model_types())}")
+        raise ConfigError(place=place, faults=(fault,))
+    family = family_of(model_type)
+    if family is None:
+        raise UnknownArchitectureError(
+            place=place, model_type=model_type[:80], known=model_types(), hint=_closest(model_type)
+        )
+    config: ModelConfig = family.read(Section(values, "", Ledger(place)))
+    return config
+
+
+def build(config: ModelConfig) -> Skeleton:
+    """The skeleton of a typed config."""
+    family = family_of(config.model_type)
+    if family is None:
+        raise UnknownArchitectureError(
+            place=config.declared.place,
+            model_type=config.model_type,
+            known=model_types(),
+            hint=_closest(config.model_type),
+        )
+    return family.build(config)
+
+
+def _closest(model_type: str) -> str:
+    near = get_close_matches(model_type, model_types(), n=1, cutoff=0.5)
+    reading = f"the closest by name is {near[0]}; " if near else ""
+    return f"{reading}a family is one file of parts and one line in the registry (docs/adding-a-family.md)"
