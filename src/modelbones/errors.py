@@ -94,14 +94,53 @@ class UnknownSchemeError(ModelbonesError):
 
 
 class HeaderError(ModelbonesError):
-    """One checkpoint file is wrong inside: its header, its offsets, its size."""
+    """One checkpoint file is wrong inside: its header, its offsets, its size.
 
-    def __init__(self, *, place: str, found: str, expected: str, fix: str) -> None:
+    `faults` holds everything wrong with it, in reading order, where it is more than one
+    sentence; `names` the tensors it names, as far as they could be read.
+    """
+
+    def __init__(
+        self,
+        *,
+        place: str,
+        found: str,
+        expected: str,
+        fix: str,
+        faults: tuple[Fault, ...] = (),
+        names: tuple[str, ...] = (),
+    ) -> None:
         self.place = place
         self.found = found
         self.expected = expected
         self.fix = fix
+        self.faults = faults
+        self.names = names
         super().__init__(f"{place}: {found}; expected {expected}; {fix}")
+
+
+class TruncatedError(HeaderError):
+    """One checkpoint file ends before its header says it does.
+
+    `missing_bytes` is at least what is missing; `partly` and `wholly` name the tensors
+    cut by the end and those past it.
+    """
+
+    def __init__(
+        self,
+        *,
+        place: str,
+        found: str,
+        expected: str,
+        fix: str,
+        missing_bytes: int,
+        partly: tuple[str, ...] = (),
+        wholly: tuple[str, ...] = (),
+    ) -> None:
+        self.missing_bytes = missing_bytes
+        self.partly = partly
+        self.wholly = wholly
+        super().__init__(place=place, found=found, expected=expected, fix=fix)
 
 
 class LiveStateError(ModelbonesError):
