@@ -21,7 +21,6 @@ RESERVED_MODEL_TYPES = frozenset({"glm5_next", "glm5_next_text"})
 """Source: Metrale/metrale-inference-alpha model-arch seq_state_reserve.rs charges every other type zero."""
 
 MTP_LATENT = "mtp_latent"
-MTP_INDEXER = "mtp_indexer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +83,14 @@ def device_parts(skeleton: Skeleton, max_context: int, *, num_spec: int, spec_on
     """Device bytes of one sequence of `max_context` tokens by part; they sum, nothing is counted twice.
 
     What the sequence owns is reserved in whole pools; slots and pages hold their rows. With
-    speculation the MTP layer's latent, its indexer and its proposer come on top.
+    speculation the MTP layer's latent and all that its proposer owns come on top.
     """
     parts: dict[str, int] = {}
     for term in skeleton.budget(num_spec).counted:
         parts[term.name] = sum(_held(buffer, max_context) * layers for buffer, layers in term.buffers)
     if spec_on and skeleton.mtp is not None:
         for buffer in skeleton.mtp.buffers:
-            name = {PROPOSER: PROPOSER}.get(buffer.term) or (MTP_LATENT if buffer.home is Home.PAGED else MTP_INDEXER)
+            name = MTP_LATENT if buffer.home is Home.PAGED else PROPOSER
             parts[name] = parts.get(name, 0) + _held(buffer, max_context)
     return parts
 

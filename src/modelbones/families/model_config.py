@@ -43,11 +43,13 @@ class ModelConfig:
         declared: What the file says beside the sizes.
         dtype: The type matrices are stored in when they are not quantised.
         tie_word_embeddings: Whether the head is the embedding.
+        max_position_embeddings: Longest context in tokens; None when the config names none.
     """
 
     declared: Declared
     dtype: DType
     tie_word_embeddings: bool
+    max_position_embeddings: int | None
 
     @property
     def model_type(self) -> str:

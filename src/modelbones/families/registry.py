@@ -43,6 +43,11 @@ def preset(name: str) -> dict[str, Any]:
     return config
 
 
+def presets_of(family: Family) -> tuple[str, ...]:
+    """The presets `family` reads, sorted."""
+    return tuple(name for name in preset_names() if preset(name)["model_type"] in family.model_types)
+
+
 @cache
 def family_of(model_type: str) -> Family | None:
     """The family that reads `model_type`, None when none does."""

@@ -56,7 +56,6 @@ class Glm5NextConfig(ModelConfig):
     moe_intermediate_size: int
     hc_mult: int
     num_nextn_predict_layers: int
-    max_position_embeddings: int | None
     vision: GlmVisionSizes | None
 
     @property

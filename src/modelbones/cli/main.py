@@ -1,0 +1,78 @@
+"""Parse the verb, run it, turn every error of ours into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from modelbones import __version__
+from modelbones.errors import ModelbonesError, UnknownArchitectureError, UnknownSchemeError, UsageError
+
+VERBS = {
+    "show": "what a model is made of: layers, wiring, tensors",
+    "state": "what a sequence costs: bytes fixed, per token, reserved, on the device",
+    "families": "the architectures this reads, and how each was verified",
+}
+WRONG_USE, REFUSED, UNKNOWN = 2, 3, 4
+INTERRUPTED, CLOSED_PIPE = 130, 141
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse in the house's words: wrong use is a `UsageError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting; `main` says it and exits."""
+        raise UsageError(f"{self.prog}: {message}; see {self.prog} --help")
+
+
+def parser() -> Parser:
+    """The command line; each verb's flags are made when it is the one asked for."""
+    top = Parser(
+        prog="modelbones",
+        description="Exact answers about a language model from its config and checkpoint headers alone.",
+        epilog=(
+            "MODEL: a directory, a config.json, or a built-in preset such as glm-5.3-flash. "
+            "Exit codes: 0 good, 1 found wanting, 2 wrong use, 3 unreadable or refused, 4 cannot be judged."
+        ),
+    )
+    top.add_argument("--version", action="version", version=f"modelbones {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
+    for verb, line in VERBS.items():
+        verbs.add_parser(verb, help=line, description=f"Print {line}.", add_help=False)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the result is its exit code."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except ModelbonesError as error:
+        print(f"modelbones: {error}", file=sys.stderr)
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered would raise again when the interpreter closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+
+
+def _run(argv: list[str]) -> int:
+    if argv and argv[0] in VERBS:
+        verb = import_module(f"modelbones.cli.{argv[0]}")
+        own = Parser(prog=f"modelbones {argv[0]}", description=f"Print {VERBS[argv[0]]}.")
+        verb.add_arguments(own)
+        code: int = verb.run(own.parse_args(argv[1:]))
+        return code
+    parser().parse_args(argv)
+    return 0
+
+
+def _exit_code(error: ModelbonesError) -> int:
+    if isinstance(error, UsageError):
+        return WRONG_USE
+    return UNKNOWN if isinstance(error, UnknownArchitectureError | UnknownSchemeError) else REFUSED

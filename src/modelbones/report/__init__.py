@@ -1,0 +1,1 @@
+"""Results to tables, JSON, Markdown and CI annotations. Only this package formats."""

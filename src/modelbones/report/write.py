@@ -1,0 +1,33 @@
+"""Choose how a result leaves: JSON, Markdown, a terminal's tables or plain text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from modelbones.report.blocks import Block
+
+
+def write(style: str, *, data: Callable[[], Mapping[str, Any]], blocks: Callable[[], tuple[Block, ...]]) -> None:
+    """Write one result to standard output.
+
+    `style` is "json", "md", "github" or "text"; only the form that is asked for is made.
+    Text is a table on a terminal and plain text anywhere else.
+    """
+    if style == "json":
+        sys.stdout.write(json.dumps(data(), indent=2) + "\n")
+    elif style in ("md", "github"):
+        from modelbones.report.markdown import markdown
+
+        sys.stdout.write(markdown(blocks()))
+    elif sys.stdout.isatty():
+        from modelbones.report.terminal import print_blocks
+
+        print_blocks(blocks())
+    else:
+        from modelbones.report.plain import plain
+
+        sys.stdout.write(plain(blocks()))
+    sys.stdout.flush()
