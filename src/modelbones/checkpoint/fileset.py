@@ -1,0 +1,167 @@
+"""Which files a checkpoint consists of: by its index, or by what is in the directory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from modelbones.checkpoint import numbering
+from modelbones.checkpoint.agreement import index_finding
+from modelbones.checkpoint.index import SUFFIX, Index, read_index, why_refused
+from modelbones.checkpoint.quote import counted, listed, quoted
+from modelbones.checkpoint.safetensors import unreadable
+from modelbones.errors import SourceError
+from modelbones.findings import Finding, Severity
+
+ENDING = ".safetensors"
+STANDARD = f"model{SUFFIX}"
+_UNLOADED = "weights that are not loaded stay as they were initialised"
+
+
+@dataclass(slots=True, kw_only=True)
+class FileSet:
+    """The files to read, and what is wrong with the set.
+
+    Attributes:
+        folder: The directory the names are in.
+        names: File names to read, sorted.
+        is_single: Whether MODEL is one file; that it cannot be read is then an error.
+        index: The index, if one was read.
+        index_name: Its file name.
+        refused: File names the index must not use.
+        counts: File name -> tensors the index puts there.
+        findings: What is wrong with the set.
+    """
+
+    folder: Path
+    names: tuple[str, ...] = ()
+    is_single: bool = False
+    index: Index | None = None
+    index_name: str = STANDARD
+    refused: frozenset[str] = frozenset()
+    counts: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+    def absent(self, name: str, error: SourceError) -> Finding:
+        """The finding for a file of the set that cannot be read."""
+        count = self.counts[name]
+        message = f"{name}: {error.found}"
+        if self.index is not None:
+            message += f"; expected the file that holds {counted(count, 'tensor')} of {self.index_name}"
+        return index_finding(name, message, error.fix, why=_UNLOADED, detail={"count": count})
+
+
+def locate(path: Path) -> FileSet:
+    """The file set of MODEL, or a SourceError where there is none."""
+    name = path.name
+    try:
+        is_directory = path.is_dir()
+        if not is_directory:
+            path.stat()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error, place=str(path)) from None
+    if is_directory:
+        return _of_directory(path)
+    if name.endswith(SUFFIX):
+        return _of_index(path.parent, name, _listing(path.parent)[0])
+    if name.endswith(ENDING):
+        return FileSet(folder=path.parent, names=(name,), is_single=True)
+    found = "neither a directory nor a *.safetensors nor a *.safetensors.index.json file"
+    raise SourceError(place=str(path), found=found, fix="name the checkpoint's directory")
+
+
+def _of_directory(folder: Path) -> FileSet:
+    files, indexes = _listing(folder)
+    if indexes:
+        chosen = STANDARD if STANDARD in indexes else indexes[0]
+        found = _of_index(folder, chosen, files)
+        others = [name for name in indexes if name != chosen]
+        if others:
+            found.findings.append(_more_indexes(chosen, others))
+        return found
+    if not files:
+        raise SourceError(place=str(folder), found="no *.safetensors file in it", fix="name the checkpoint's directory")
+    return _of_listing(folder, files)
+
+
+def _listing(folder: Path) -> tuple[list[str], list[str]]:
+    """(safetensors files, indexes) of a directory, sorted; hidden ones are none of ours."""
+    try:
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise unreadable(folder, error, place=str(folder)) from None
+    return [n for n in names if n.endswith(ENDING)], [n for n in names if n.endswith(SUFFIX)]
+
+
+def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
+    try:
+        index = read_index(folder / index_name, place=index_name)
+    except SourceError as error:
+        finding = index_finding(
+            index_name, f"{index_name}: {error.found}", error.fix, why="loaders that go by the index cannot start"
+        )
+        found = _of_listing(folder, files)
+        found.findings = [finding]
+        return found
+    counts = Counter(index.weight_map.values())
+    reasons = {file: reason for file in sorted(counts) if (reason := why_refused(file))}
+    findings = [_bad_name(file, reason, counts[file], index_name) for file, reason in reasons.items()]
+    findings += [_stray(file, index_name) for file in files if file not in counts]
+    return FileSet(
+        folder=folder,
+        names=tuple(file for file in sorted(counts) if file not in reasons),
+        index=index,
+        index_name=index_name,
+        refused=frozenset(reasons),
+        counts=counts,
+        findings=findings,
+    )
+
+
+def _of_listing(folder: Path, files: list[str]) -> FileSet:
+    runs = [*numbering.absent_of_total(files), *numbering.absent_inside(files)]
+    return FileSet(folder=folder, names=tuple(files), findings=[_gap(run) for run in runs])
+
+
+def _gap(run: numbering.Run) -> Finding:
+    number = run.num_absent
+    return index_finding(
+        run.absent[0] if number == 1 else run.pattern,
+        f"{run.pattern}: {counted(run.present, 'file')} on disk and no index; expected {run.present + number:,}, "
+        f"with {listed(run.absent, count=number)}",
+        f"download the missing {'file' if number == 1 else 'files'} and the index",
+        why=_UNLOADED,
+        severity=Severity.WARNING,
+        detail={"count": number, "files": list(run.absent)},
+    )
+
+
+def _bad_name(file: str, reason: str, count: int, index_name: str) -> Finding:
+    return index_finding(
+        file,
+        f"{index_name}: file name {quoted(file)} {reason}; expected a name below the index's directory",
+        "write the index again from the files",
+        why=f"a file elsewhere must not be read; {counted(count, 'tensor')} of the index not looked for",
+        detail={"count": count},
+    )
+
+
+def _stray(file: str, index_name: str) -> Finding:
+    return index_finding(
+        file,
+        f"{file}: on disk and not in {index_name}; expected only files the index names",
+        "remove it, or write the index again from the files",
+        why="a loader that takes every file reads it, one that goes by the index does not",
+        severity=Severity.WARNING,
+    )
+
+
+def _more_indexes(chosen: str, others: list[str]) -> Finding:
+    return index_finding(
+        others[0],
+        f"{chosen}: {counted(len(others), 'more index')} beside it: {listed(others)}; expected one",
+        "name the index that is meant",
+        why="loaders may go by another index than the one read here",
+        severity=Severity.NOTE,
+    )
