@@ -67,7 +67,8 @@ class Growth:
 
     def peak_rows(self, tokens: int) -> int:
         """Most rows held at any moment on the way to `tokens`."""
-        return min(tokens, self.k - 1) if self.grows is Grows.RAGGED else self.rows(tokens)
+        rows = self.rows(tokens)
+        return min(tokens, self.k - 1) if self.grows is Grows.RAGGED else rows
 
     def reserved_rows(self, max_context: int) -> int:
         """Rows to reserve once, for a sequence of up to `max_context` tokens."""

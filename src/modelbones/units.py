@@ -7,7 +7,7 @@ K, M and G are powers of 1,024 for tokens ("128k" is 131,072) and for bytes
 from __future__ import annotations
 
 import re
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 
 from modelbones.errors import UsageError
 
@@ -28,6 +28,8 @@ _BYTE_UNITS = {
     "tb": 10**12,
 }
 _COUNT_UNITS = {"": 1, "k": KIB, "m": MIB}
+_EXACT = Context(prec=100)
+"""Digits enough for any `_QUANTITY` (43 before the point, 18 after) times any unit."""
 _QUANTITY = re.compile(r"\s*(\d{1,18}(?:[\d,_]{0,24}\d)?(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*")
 
 
@@ -63,7 +65,7 @@ def _parse(text: str, units: dict[str, int], *, what: str, example: str) -> int:
     scale = units.get(match[2].lower()) if match else None
     if match is None or scale is None:
         raise UsageError(f'{what}: found "{text}"; expected {example}; write it so')
-    exact = Decimal(match[1].replace(",", "").replace("_", "")) * scale
+    exact = _EXACT.multiply(Decimal(match[1].replace(",", "").replace("_", "")), scale)
     if what == "count" and exact != exact.to_integral_value():
         raise UsageError(f'{what}: found "{text}"; expected a whole number such as {example}; write it so')
     return int(exact.to_integral_value(rounding=ROUND_FLOOR))
@@ -76,10 +78,15 @@ def format_bytes(nbytes: int) -> str:
     '2.20 GiB'
     """
     for size, unit in ((1024 * GIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if nbytes >= size:
-            hundredths = (nbytes * 200 + size) // (2 * size)
+        # What rounds to 1,024 of the unit below is written in this one.
+        if _hundredths(nbytes, size // KIB) >= 100 * KIB:
+            hundredths = _hundredths(nbytes, size)
             return f"{hundredths // 100}.{hundredths % 100:02d} {unit}"
     return f"{nbytes} B"
+
+
+def _hundredths(nbytes: int, size: int) -> int:
+    return (nbytes * 200 + size) // (2 * size)
 
 
 def format_exact(nbytes: int) -> str:
