@@ -5,7 +5,7 @@ The fast answer is one look a tensor; words and lists are made only where they d
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from modelbones.checkpoint.census import ShardFile
@@ -69,8 +69,8 @@ def compare(index: Index, files: Sequence[ShardFile], *, place: str) -> list[Fin
     num_held = sum(file.num_tensors for file in files)
     # If each file holds only what the index puts there, and together as many, it is all.
     if all(set(map(said, file.names)) <= {file.name} for file in files):
-        wanted = Counter(index.weight_map.values())
-        if num_held == sum(wanted[file.name] for file in files):
+        num_wanted = sum(index.counts[file.name] for file in files)
+        if num_held == num_wanted:
             return []
     return _differences(index.weight_map, files, place)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +29,6 @@ class FileSet:
         index: The index, if one was read.
         index_name: Its file name.
         refused: File names the index must not use.
-        counts: File name -> tensors the index puts there.
         findings: What is wrong with the set.
     """
 
@@ -40,14 +38,13 @@ class FileSet:
     index: Index | None = None
     index_name: str = STANDARD
     refused: frozenset[str] = frozenset()
-    counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
     def absent(self, name: str, error: SourceError) -> Finding:
         """The finding for a file of the set that cannot be read."""
-        count = self.counts[name]
-        message = f"{name}: {error.found}"
+        message, count = f"{name}: {error.found}", 0
         if self.index is not None:
+            count = self.index.counts[name]
             message += f"; expected the file that holds {counted(count, 'tensor')} of {self.index_name}"
         return index_finding(name, message, error.fix, why=_UNLOADED, detail={"count": count})
 
@@ -104,7 +101,7 @@ def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
         found = _of_listing(folder, files)
         found.findings = [finding]
         return found
-    counts = Counter(index.weight_map.values())
+    counts = index.counts
     reasons = {file: reason for file in sorted(counts) if (reason := why_refused(file))}
     findings = [_bad_name(file, reason, counts[file], index_name) for file, reason in reasons.items()]
     findings += [_stray(file, index_name) for file in files if file not in counts]
@@ -114,7 +111,6 @@ def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
         index=index,
         index_name=index_name,
         refused=frozenset(reasons),
-        counts=counts,
         findings=findings,
     )
 

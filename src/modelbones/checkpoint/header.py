@@ -62,52 +62,52 @@ def _plain(raw: bytes, entries: dict[str, object], forms: Forms) -> Header | Non
     if type(metadata) is not dict or not set(map(type, metadata.values())) <= {str} or not entries:
         return None
     try:
-        columns = _columns(raw, entries, forms)
-    except (KeyError, TypeError, OverflowError, UnfitError):
+        columns = _columns(entries, forms)
+    except (KeyError, TypeError, UnfitError, orjson.JSONEncodeError):
         return None
     keys = 4 * len(entries) + len(metadata) + has_metadata
     if columns is None or not _is_each_key_once(raw, keys, chain(entries, metadata, metadata.values())):
         return None
     stored, starts, end = columns
-    return Header(names=tuple(entries), stored=stored, starts=starts, data_bytes=end, metadata=metadata)
+    if end > LARGEST:
+        return None
+    return Header(names=tuple(entries), stored=stored, starts=array("Q", starts), data_bytes=end, metadata=metadata)
 
 
-def _columns(raw: bytes, entries: dict[str, object], forms: Forms) -> tuple[list[Stored], array[int], int] | None:
+def _columns(entries: dict[str, object], forms: Forms) -> tuple[list[Stored], list[int], int] | None:
     """(stored, starts, end) if every entry is well formed and they tile the data."""
     rows: list[dict[str, object]] = list(entries.values())  # type: ignore[arg-type]  # a row that is none raises
     shapes: list[list[int]] = list(map(_shape, rows))
     spans: list[list[int]] = list(map(_span, rows))
-    if set(map(type, shapes)) != {list}:
-        return None
-    # Members: array("Q") takes ints from 0 to 2**64 - 1 and bools, and raises at all else,
-    # so with the words true and false absent they are ints.
-    flat = list(chain.from_iterable(spans))
-    dims = list(chain.from_iterable(shapes))
-    array("Q", flat)
-    array("Q", dims)
-    if (b"true" in raw or b"false" in raw) and not set(map(type, chain(flat, dims))) <= {int}:
-        return None
-    # Pairs: none is longer than 2, and 2 is their mean.
-    if len(flat) != 2 * len(spans) or max(map(len, spans)) != 2:
+    # Nothing but digits, commas and square brackets when written out: no sign, point, word,
+    # string or object. Integers in lists, then: `tuple` raises at one outside a list, and
+    # `forms`, which hashes, at a list in a list.
+    digits = orjson.dumps(shapes).translate(None, b"[],")
+    if digits and not digits.isdigit():
         return None
     stored = list(map(forms.__getitem__, zip(map(_dtype, rows), map(tuple, shapes), strict=True)))
-    starts, ends = flat[::2], flat[1::2]
-    sizes = list(map(_nbytes, stored))
-    end = _tiled(starts, ends, sizes)
-    return None if end is None or end > LARGEST else (stored, array("Q", starts), end)
+    tiles = _tiles(stored)
+    if orjson.dumps(spans) == orjson.dumps(tiles):
+        return stored, [start for start, _ in tiles], tiles[-1][1]
+    return _sorted_columns(stored, spans)
 
 
-def _tiled(starts: list[int], ends: list[int], sizes: list[int]) -> int | None:
-    """Where the data ends, if the spans have these sizes and cover it once each, without a gap."""
-    if ends == list(accumulate(sizes)):
-        return ends[-1] if starts[0] == 0 and starts[1:] == ends[:-1] else None
-    # In another order: past any byte, as many spans have begun as have ended, plus one,
-    # exactly if the sorted starts are 0 and the sorted ends but the last. An empty span
-    # would hide in this count, and is left to the exact walk.
-    if 0 in sizes or any(end - start != size for start, end, size in zip(starts, ends, sizes, strict=True)):
+def _sorted_columns(stored: list[Stored], spans: list[list[int]]) -> tuple[list[Stored], list[int], int] | None:
+    """As `_columns`, for entries whose order is not that of the data."""
+    order = sorted(range(len(spans)), key=spans.__getitem__)
+    tiles = _tiles([stored[at] for at in order])
+    if orjson.dumps([spans[at] for at in order]) != orjson.dumps(tiles):
         return None
-    starts, ends = sorted(starts), sorted(ends)
-    return ends[-1] if starts[0] == 0 and starts[1:] == ends[:-1] else None
+    return stored, [start for start, _ in spans], tiles[-1][1]
+
+
+def _tiles(stored: list[Stored]) -> list[tuple[int, int]]:
+    """The begins and ends of tensors that follow each other without a gap, from 0.
+
+    Written out, they can only equal what is written as they are: pairs of integers.
+    """
+    ends = list(accumulate(map(_nbytes, stored)))
+    return list(zip(chain((0,), ends), ends, strict=False))
 
 
 def _is_each_key_once(raw: bytes, keys: int, strings: Iterable[str]) -> bool:

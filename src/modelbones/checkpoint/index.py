@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +30,12 @@ class Index:
 
     Attributes:
         weight_map: Tensor name -> file name.
+        counts: File name -> tensors the index puts there.
         total_size: What `metadata.total_size` says, whatever it is; None if nothing.
     """
 
     weight_map: Mapping[str, str]
+    counts: Counter[str]
     total_size: object
 
 
@@ -60,15 +64,23 @@ def parse_index(raw: bytes, *, place: str) -> Index:
         found = "no weight_map" if weight_map is None else "an empty weight_map" if weight_map == {} else "a weight_map"
         wrong = f"{found} that is no object" if found == "a weight_map" else found
         raise _refused(place, wrong, "an object of tensor names and file names")
-    if set(map(type, weight_map.values())) != {str}:
-        wrong_names = [name for name, file in weight_map.items() if type(file) is not str]
-        raise _refused(place, f"no file name for {listed(wrong_names)}", "a string")
+    counts = _counts(weight_map, place=place)
     metadata = top.get("metadata")
     fields = metadata if type(metadata) is dict else {}
     # Every key has a colon after it; no more colons than keys kept: none was dropped.
     if raw.count(b":") != len(top) + len(weight_map) + len(fields):
         _ensure_keys_once(raw, place=place)
-    return Index(weight_map=weight_map, total_size=fields.get("total_size"))
+    return Index(weight_map=weight_map, counts=counts, total_size=fields.get("total_size"))
+
+
+def _counts(weight_map: Mapping[str, object], *, place: str) -> Counter[str]:
+    """Tensors by file name; only a string equals a string, so its keys tell the values' types."""
+    with suppress(TypeError):
+        counts = Counter(weight_map.values())
+        if set(map(type, counts)) == {str}:
+            return counts  # type: ignore[return-value]  # strings, as just seen
+    wrong = [name for name, file in weight_map.items() if type(file) is not str]
+    raise _refused(place, f"no file name for {listed(wrong)}", "a string")
 
 
 def why_refused(file: str) -> str | None:
