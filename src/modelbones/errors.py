@@ -8,11 +8,15 @@
     ├── UnknownSchemeError         a quantisation scheme that cannot be judged yet
     ├── HeaderError                one checkpoint file whose header is wrong
     │   └── TruncatedError         one that ends before its data does
+    ├── ExtraMissingError          an optional dependency that is not installed
     └── LiveStateError             a live cache asked for what it must refuse
         ├── CacheFullError         a write past the rows reserved
         ├── RowsMissingError       a cursor behind the sequence it serves
+        ├── BadRowsError           rows of a wrong shape, type or value
+        ├── SelectionError         a selection wider than its tile
         ├── BlobError              a snapshot that cannot be restored here
-        └── HandleError            a device handle freed twice, foreign or stale
+        ├── HandleError            a device handle freed twice, foreign or stale
+        └── DeviceFullError        an allocation the device does not give
 
 A message reads `place: what was found; what was expected; what to do`. What a
 checkpoint lacks is a finding, a returned value, and not an error.
@@ -145,3 +149,97 @@ class TruncatedError(HeaderError):
 
 class LiveStateError(ModelbonesError):
     """A live cache was asked for something it must refuse; nothing was changed."""
+
+
+class ExtraMissingError(ModelbonesError, ImportError):
+    """Something was asked for that needs an extra of this package."""
+
+    def __init__(self, *, place: str, module: str, extra: str) -> None:
+        self.place = place
+        self.module = module
+        self.extra = extra
+        super().__init__(
+            f"{place}: {module} is not installed; expected the extra `{extra}`; pip install modelbones[{extra}]"
+        )
+
+
+class CacheFullError(LiveStateError):
+    """A write would pass the rows reserved for this sequence.
+
+    `max_seq_len` is the least `--max-seq-len` whose whole pools hold row `end`.
+    """
+
+    def __init__(self, *, end: int, capacity: int, max_seq_len: int) -> None:
+        self.end = end
+        self.capacity = capacity
+        self.max_seq_len = max_seq_len
+        super().__init__(
+            f"indexer cache: row {end} is past its {capacity} reserved rows; "
+            f"the cache never grows; raise --max-seq-len to at least {max_seq_len}"
+        )
+
+
+class RowsMissingError(LiveStateError):
+    """A step, a rewind or a read asks for rows that were never written: rows `held` to `wanted`."""
+
+    def __init__(self, *, held: int, wanted: int, what: str, fix: str) -> None:
+        self.held = held
+        self.wanted = wanted
+        self.missing = wanted - held
+        noun = "row is" if self.missing == 1 else "rows are"
+        super().__init__(f"indexer cache: {held} rows held; {what} {wanted}, so {self.missing} {noun} MISSING; {fix}")
+
+
+class BadRowsError(LiveStateError):
+    """Rows offered to a live cache are of a wrong shape, type or value."""
+
+    def __init__(self, *, name: str, found: str, expected: str, fix: str) -> None:
+        self.name = name
+        self.found = found
+        self.expected = expected
+        super().__init__(f"{name}: found {found}; expected {expected}; {fix}")
+
+
+class SelectionError(LiveStateError):
+    """A selection takes more pools than the selector's tile has places."""
+
+    def __init__(self, *, select_k: int, tile: int, seq: int) -> None:
+        self.select_k = select_k
+        self.tile = tile
+        self.seq = seq
+        super().__init__(
+            f"selection over {seq} tokens: {select_k} pools to select; expected at most {tile}, the selector's tile; "
+            "lower index_topk or raise index_kpool"
+        )
+
+
+class BlobError(LiveStateError):
+    """A snapshot cannot be restored into this cache."""
+
+    def __init__(self, *, found: str, expected: str, fix: str) -> None:
+        self.found = found
+        self.expected = expected
+        super().__init__(f"snapshot: found {found}; expected {expected}; {fix}")
+
+
+class HandleError(LiveStateError):
+    """A device handle was freed before, is another backend's, or is no handle."""
+
+    def __init__(self, *, place: str, found: str, expected: str, fix: str) -> None:
+        self.place = place
+        self.found = found
+        self.expected = expected
+        super().__init__(f"{place}: {found}; expected {expected}; {fix}")
+
+
+class DeviceFullError(LiveStateError):
+    """The device does not give an allocation of `nbytes` while `live_bytes` are held."""
+
+    def __init__(self, *, place: str, nbytes: int, live_bytes: int) -> None:
+        self.place = place
+        self.nbytes = nbytes
+        self.live_bytes = live_bytes
+        super().__init__(
+            f"{place}: the device gives no {nbytes} bytes beside the {live_bytes} live ones; "
+            "expected room for them; lower --max-seq-len or free other sequences"
+        )
