@@ -15,7 +15,7 @@ from modelbones.buffers import Buffer
 from modelbones.contract import StructuralAccounting, account, structural_names
 from modelbones.dtypes import DType
 from modelbones.errors import UsageError
-from modelbones.parts.part import Part, StateKind
+from modelbones.parts.part import KV_KINDS, Part, StateKind
 from modelbones.tensors import LAYER, Group, TensorPattern
 
 
@@ -26,6 +26,18 @@ class Mixer(Enum):
     """Kimi Delta Attention: recurrent state, no KV cache."""
     DSA = "dsa"
     """Sparse latent attention behind a top-k indexer; attends a paged KV cache."""
+    MLA = "mla"
+    """Latent attention over all earlier tokens; attends a paged cache of latent rows."""
+    ATTENTION = "attention"
+    """Attention over all earlier tokens, query heads in groups that share a key and a value."""
+    WINDOW = "window"
+    """The same over the last `sliding_window` tokens only."""
+    GDN = "gdn"
+    """Gated DeltaNet: recurrent state, no KV cache."""
+    MAMBA2 = "mamba2"
+    """Selective state space of the Mamba-2 kind: recurrent state, no KV cache."""
+    NONE = "none"
+    """A single-site layer that holds an MLP and mixes no tokens."""
 
 
 class Mlp(Enum):
@@ -33,6 +45,8 @@ class Mlp(Enum):
 
     DENSE = "dense"
     ROUTED_MOE = "routed_moe"
+    NONE = "none"
+    """A single-site layer that holds a mixer only."""
 
 
 class Site(Enum):
@@ -103,6 +117,8 @@ class Layer:
         steps: Its residual path, in execution order.
         indexer_from: For sparse attention, the layer whose selection it uses: its own
             index when it runs an indexer; None for other mixers.
+        stem: What stands before its tensors' names when that is not the model's own
+            "layers.N.": an MTP module apart ("mtp."), whose parts name their own layers.
     """
 
     index: int
@@ -113,6 +129,7 @@ class Layer:
     parts: tuple[Part, ...]
     steps: tuple[ResidualStep, ...]
     indexer_from: int | None = None
+    stem: str = ""
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -143,6 +160,8 @@ class Skeleton:
         tower: Tensors of the vision tower; empty when the config declares none.
         work: Activations and scratch of a step: named, never counted as state.
         final: What runs after the last text layer.
+        open_prefixes: Prefixes of modules whose tensors are listed and counted, but not
+            judged, with the group each belongs to.
     """
 
     model_type: str
@@ -155,6 +174,7 @@ class Skeleton:
     tower: tuple[TensorPattern, ...]
     work: tuple[Buffer, ...]
     final: tuple[FinalStep, ...]
+    open_prefixes: tuple[tuple[str, Group], ...] = ()
 
     def all_layers(self) -> tuple[Layer, ...]:
         """The text stack and then the MTP layer, in checkpoint index order."""
@@ -168,14 +188,14 @@ class Skeleton:
 
     def layer_patterns(self, layers: Collection[Layer], group: Group) -> tuple[TensorPattern, ...]:
         """The tensors of `layers`, one pattern a kind over all layers that share a part."""
-        users: dict[int, tuple[Part, list[int]]] = {}
+        users: dict[tuple[int, str], tuple[Part, list[int]]] = {}
         for layer in layers:
             for part in layer.parts:
-                users.setdefault(id(part), (part, []))[1].append(layer.index)
-        stem = f"{self.prefix}layers.{LAYER}."
+                users.setdefault((id(part), layer.stem), (part, []))[1].append(layer.index)
+        inline = f"{self.prefix}layers.{LAYER}."
         return tuple(
-            pattern.placed(stem, layers=tuple(indices), group=group)
-            for part, indices in users.values()
+            pattern.placed(stem or inline, layers=() if stem else tuple(indices), group=group)
+            for (_, stem), (part, indices) in users.items()
             for pattern in part.tensors
         )
 
@@ -209,14 +229,14 @@ class Skeleton:
 
     def kda_state_layers(self) -> tuple[int, ...]:
         """Layers whose recurrent state is carried between steps."""
-        return self._layers_that_keep(StateKind.KDA_RECURRENT)
+        return self._layers_that_keep({StateKind.KDA_RECURRENT})
 
     def kv_cache_layers(self) -> tuple[int, ...]:
         """Layers that consume paged KV blocks, the MTP layer included."""
-        return self._layers_that_keep(StateKind.SPARSE_KV)
+        return self._layers_that_keep(KV_KINDS)
 
-    def _layers_that_keep(self, kind: StateKind) -> tuple[int, ...]:
-        return tuple(layer.index for layer in self.all_layers() if kind in layer.states)
+    def _layers_that_keep(self, kinds: Collection[StateKind]) -> tuple[int, ...]:
+        return tuple(layer.index for layer in self.all_layers() if any(kind in kinds for kind in layer.states))
 
     def budget(self, num_spec: int = 0) -> StateBudget:
         """What one sequence keeps while `num_spec` speculative tokens are in flight.

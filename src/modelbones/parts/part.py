@@ -16,6 +16,20 @@ class StateKind(Enum):
     """Recurrent `[heads, head_dim, head_dim]` fp32 plus a causal-conv window."""
     SPARSE_KV = "sparse_kv"
     """Paged latent rows plus the indexer's own rows."""
+    LATENT_KV = "latent_kv"
+    """Paged latent rows, with the rotary part of the key where there is one."""
+    KV = "kv"
+    """Paged keys and values of every token."""
+    WINDOW_KV = "window_kv"
+    """Paged keys and values of the last tokens."""
+    GDN_RECURRENT = "gdn_recurrent"
+    """Recurrent `[value heads, key dim, value dim]` fp32 plus a causal-conv window."""
+    SSM = "ssm"
+    """Mamba-2 state `[heads, head dim, state size]` fp32 plus a causal-conv window."""
+
+
+KV_KINDS = frozenset({StateKind.SPARSE_KV, StateKind.LATENT_KV, StateKind.KV, StateKind.WINDOW_KV})
+"""The kinds that live in the KV blocks of an engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
