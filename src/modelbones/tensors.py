@@ -122,13 +122,20 @@ class TensorPattern:
         """This pattern under `prefix`, for `layers`, in `group`."""
         return replace(self, name=prefix + self.name, layers=layers, group=group)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is the weight of a linear layer, which a quantiser may pack."""
+        return self.name.endswith(".weight") and len(self.shape) == 2 and self.role is not Role.EMBEDDINGS
+
     def names(self) -> Iterator[str]:
         """Every name it stands for, layer by layer and expert by expert."""
         for layer in self.layers or (None,):
-            stem = self.name if layer is None else self.name.replace(LAYER, str(layer))
-            if not self.num_experts:
-                yield stem
-                continue
-            head, _, tail = stem.partition(EXPERT)
-            for expert in range(self.num_experts):
-                yield f"{head}{expert}{tail}"
+            yield from self.names_in(layer)
+
+    def names_in(self, layer: int | None) -> list[str]:
+        """The names it stands for in one layer, expert by expert; `layer` is None outside layers."""
+        stem = self.name if layer is None else self.name.replace(LAYER, str(layer))
+        if not self.num_experts:
+            return [stem]
+        head, _, tail = stem.partition(EXPERT)
+        return [f"{head}{expert}{tail}" for expert in range(self.num_experts)]

@@ -30,7 +30,19 @@ def final_norm(prefix: str, *, hidden_size: int) -> TensorPattern:
     return vector(f"{prefix}norm.weight", hidden_size, Role.FINAL_NORM)
 
 
-def lm_head(*, vocab_size: int, hidden_size: int) -> TensorPattern:
+def lm_head(*, vocab_size: int, hidden_size: int, name: str = "lm_head") -> TensorPattern:
     """The output head, `[vocab_size, hidden_size]`."""
     rows = split(Axis.VOCAB, 0, vocab_size)
-    return matrix("lm_head", vocab_size, hidden_size, Role.LM_HEAD, cut=rows)
+    return matrix(name, vocab_size, hidden_size, Role.LM_HEAD, cut=rows)
+
+
+def outer(
+    prefix: str, *, vocab_size: int, hidden_size: int, tied: bool, head: str = "lm_head"
+) -> tuple[TensorPattern, ...]:
+    """The tensors of no layer: embedding, final norm, and the head where it is a tensor of its own."""
+    heads = () if tied else (lm_head(vocab_size=vocab_size, hidden_size=hidden_size, name=head),)
+    return (
+        embeddings(prefix, vocab_size=vocab_size, hidden_size=hidden_size),
+        final_norm(prefix, hidden_size=hidden_size),
+        *heads,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from modelbones.buffers import TOKEN, Buffer, Home, Rewind
 from modelbones.dtypes import DType
@@ -12,13 +12,28 @@ from modelbones.ranks import Axis, split
 from modelbones.tensors import EXPERT, Role, TensorPattern
 
 
-def gated_mlp(name: str, hidden_size: int, width: int, role: Role, axis: Axis) -> tuple[TensorPattern, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedNames:
+    """What the three matrices of a gated MLP are called."""
+
+    gate: str = "gate_proj"
+    up: str = "up_proj"
+    down: str = "down_proj"
+
+
+PROJ = GatedNames()
+W123 = GatedNames(gate="w1", up="w3", down="w2")
+
+
+def gated_mlp(
+    name: str, hidden_size: int, width: int, role: Role, axis: Axis, *, names: GatedNames = PROJ
+) -> tuple[TensorPattern, ...]:
     """`down(act(gate(x)) * up(x))`: three matrices under `name`, cut along `width`."""
     rows, columns = split(axis, 0, width), split(axis, 1, width)
     return (
-        matrix(f"{name}.gate_proj", width, hidden_size, role, cut=rows),
-        matrix(f"{name}.up_proj", width, hidden_size, role, cut=rows),
-        matrix(f"{name}.down_proj", hidden_size, width, role, cut=columns),
+        matrix(f"{name}.{names.gate}", width, hidden_size, role, cut=rows),
+        matrix(f"{name}.{names.up}", width, hidden_size, role, cut=rows),
+        matrix(f"{name}.{names.down}", hidden_size, width, role, cut=columns),
     )
 
 
@@ -30,20 +45,63 @@ def dense_mlp(*, hidden_size: int, intermediate_size: int) -> Part:
     )
 
 
-def routed_moe(*, hidden_size: int, moe_intermediate_size: int, n_routed_experts: int, n_shared_experts: int) -> Part:
-    """A router with a selection bias, routed experts, and shared experts fused into one MLP."""
-    experts = gated_mlp(f"mlp.experts.{EXPERT}", hidden_size, moe_intermediate_size, Role.EXPERTS, Axis.EXPERT_FFN)
-    shared_width = moe_intermediate_size * n_shared_experts
-    shared = gated_mlp("mlp.shared_experts", hidden_size, shared_width, Role.SHARED_EXPERTS, Axis.FFN)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoeSizes:
+    """The widths and counts of a routed block; `n_shared_experts` may be 0."""
+
+    hidden_size: int
+    moe_intermediate_size: int
+    n_routed_experts: int
+    n_shared_experts: int
+    num_experts_per_tok: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoeNames:
+    """What a routed block's tensors are called, and whether its router has a selection bias.
+
+    Attributes:
+        block: The block itself, in its layer.
+        bias: The router's selection bias, in the block; None when it has none.
+        experts: The matrices of each routed expert.
+        shared: Those of the shared experts.
+    """
+
+    block: str = "mlp"
+    bias: str | None = "gate.e_score_correction_bias"
+    experts: GatedNames = PROJ
+    shared: GatedNames = PROJ
+
+
+def routed_moe(sizes: MoeSizes, names: MoeNames = MoeNames()) -> Part:
+    """A router, routed experts, and shared experts fused into one MLP."""
+    hidden, block, num_routed = sizes.hidden_size, names.block, sizes.n_routed_experts
+    experts = gated_mlp(
+        f"{block}.experts.{EXPERT}",
+        hidden,
+        sizes.moe_intermediate_size,
+        Role.EXPERTS,
+        Axis.EXPERT_FFN,
+        names=names.experts,
+    )
+    shared_width = sizes.moe_intermediate_size * sizes.n_shared_experts
+    shared = gated_mlp(
+        f"{block}.shared_experts", hidden, shared_width, Role.SHARED_EXPERTS, Axis.FFN, names=names.shared
+    )
+    bias = () if names.bias is None else (_selection_bias(f"{block}.{names.bias}", num_routed),)
     return Part(
         name="routed_moe",
         tensors=(
-            matrix("mlp.gate", n_routed_experts, hidden_size, Role.ROUTER),
-            vector("mlp.gate.e_score_correction_bias", n_routed_experts, Role.ROUTER, permitted=KEPT_F32),
-            *(shared if n_shared_experts else ()),
-            *(replace(pattern, num_experts=n_routed_experts) for pattern in experts),
+            matrix(f"{block}.gate", num_routed, hidden, Role.ROUTER),
+            *bias,
+            *(shared if sizes.n_shared_experts else ()),
+            *(replace(pattern, num_experts=num_routed) for pattern in experts),
         ),
     )
+
+
+def _selection_bias(name: str, n_routed_experts: int) -> TensorPattern:
+    return vector(name, n_routed_experts, Role.ROUTER, permitted=KEPT_F32)
 
 
 def routing_scratch(*, n_routed_experts: int, num_experts_per_tok: int) -> tuple[Buffer, ...]:

@@ -15,7 +15,7 @@ PROPOSER = "proposer"
 """The budget term of what a draft proposer owns."""
 
 
-def mtp_head(*, hidden_size: int, vocab_size: int) -> Part:
+def mtp_head(*, hidden_size: int, vocab_size: int, buffers: tuple[Buffer, ...] = ()) -> Part:
     """Joins the next token's embedding to the hidden state, and norms what leaves.
 
     `eh_proj` takes `[enorm(embedding), hnorm(hidden)]`. The layer's own copies of the
@@ -37,7 +37,7 @@ def mtp_head(*, hidden_size: int, vocab_size: int) -> Part:
             vector("shared_head.norm.weight", hidden_size, role),
             *(replace(copy, required=False) for copy in copies),
         ),
-        buffers=proposer_buffers(hidden_size=hidden_size, vocab_size=vocab_size),
+        buffers=buffers,
     )
 
 

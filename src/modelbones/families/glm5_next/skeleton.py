@@ -9,34 +9,18 @@ from typing import Any, Self
 from modelbones.budget import StateBudget
 from modelbones.errors import UsageError
 from modelbones.families.glm5_next.config import Glm5NextConfig
-from modelbones.parts.ends import (
-    INPUT_NORM,
-    POST_ATTENTION_NORM,
-    embeddings,
-    final_norm,
-    lm_head,
-    pre_norms,
-)
+from modelbones.parts.ends import outer, pre_norms
 from modelbones.parts.glm_vision import glm_vision
 from modelbones.parts.hyper_connection import highway, hyper_connection
 from modelbones.parts.indexer import IndexerSizes, indexer_rows, pooled_indexer_tensors
 from modelbones.parts.kda import kda
 from modelbones.parts.mla import MlaSizes, latent, mla_tensors
-from modelbones.parts.mlp import dense_mlp, routed_moe, routing_scratch
-from modelbones.parts.mtp import mtp_head
+from modelbones.parts.mlp import MoeSizes, dense_mlp, routed_moe, routing_scratch
+from modelbones.parts.mtp import mtp_head, proposer_buffers
 from modelbones.parts.part import Part, StateKind
-from modelbones.skeleton import (
-    Final,
-    FinalStep,
-    Layer,
-    Mixer,
-    Mlp,
-    ResidualStep,
-    Site,
-    Skeleton,
-    Step,
-)
+from modelbones.skeleton import Final, FinalStep, Layer, Mixer, Mlp, Skeleton
 from modelbones.tensors import Role
+from modelbones.wiring import HYPER_CONNECTED, PRE_NORM, norm_and_head
 
 PREFIX = "model.language_model."
 
@@ -75,8 +59,6 @@ class Glm5NextTextSkeleton(Skeleton):
         """The skeleton of a typed config."""
         parts = _parts(config)
         text = tuple(_text_layer(config, parts, index) for index in range(config.num_hidden_layers))
-        sizes = {"vocab_size": config.vocab_size, "hidden_size": config.hidden_size}
-        head = () if config.tie_word_embeddings else (lm_head(**sizes),)
         return cls(
             model_type=config.model_type,
             hidden_size=config.hidden_size,
@@ -84,7 +66,12 @@ class Glm5NextTextSkeleton(Skeleton):
             prefix=PREFIX,
             layers=text,
             mtp=_mtp_layer(config, parts) if config.num_nextn_predict_layers else None,
-            outer=(embeddings(PREFIX, **sizes), final_norm(PREFIX, hidden_size=config.hidden_size), *head),
+            outer=outer(
+                PREFIX,
+                vocab_size=config.vocab_size,
+                hidden_size=config.hidden_size,
+                tied=config.tie_word_embeddings,
+            ),
             tower=() if config.vision is None else glm_vision(config.vision),
             work=(
                 highway(hidden_size=config.hidden_size, hc_mult=config.hc_mult),
@@ -92,11 +79,7 @@ class Glm5NextTextSkeleton(Skeleton):
                     n_routed_experts=config.n_routed_experts, num_experts_per_tok=config.num_experts_per_tok
                 ),
             ),
-            final=(
-                FinalStep(Final.HYPER_HEAD_MEAN),
-                FinalStep(Final.NORM, weight=f"{PREFIX}norm.weight"),
-                FinalStep(Final.LM_HEAD),
-            ),
+            final=(FinalStep(Final.HYPER_HEAD_MEAN), *norm_and_head(f"{PREFIX}norm.weight")),
             hc_mult=config.hc_mult,
         )
 
@@ -152,14 +135,21 @@ def _parts(config: Glm5NextConfig) -> dict[Mixer | Mlp | str, Part]:
         "shared_dsa": Part(name="dsa, shared indexer", tensors=attention, buffers=(kept,), state=StateKind.SPARSE_KV),
         Mlp.DENSE: dense_mlp(hidden_size=hidden, intermediate_size=config.intermediate_size),
         Mlp.ROUTED_MOE: routed_moe(
-            hidden_size=hidden,
-            moe_intermediate_size=config.moe_intermediate_size,
-            n_routed_experts=config.n_routed_experts,
-            n_shared_experts=config.n_shared_experts,
+            MoeSizes(
+                hidden_size=hidden,
+                moe_intermediate_size=config.moe_intermediate_size,
+                n_routed_experts=config.n_routed_experts,
+                n_shared_experts=config.n_shared_experts,
+                num_experts_per_tok=config.num_experts_per_tok,
+            )
         ),
         "norms": pre_norms(hidden_size=hidden),
         "hc": hyper_connection(hidden_size=hidden, hc_mult=config.hc_mult),
-        "mtp": mtp_head(hidden_size=hidden, vocab_size=config.vocab_size),
+        "mtp": mtp_head(
+            hidden_size=hidden,
+            vocab_size=config.vocab_size,
+            buffers=proposer_buffers(hidden_size=hidden, vocab_size=config.vocab_size),
+        ),
     }
 
 
@@ -196,26 +186,3 @@ def _mtp_layer(config: Glm5NextConfig, parts: dict[Mixer | Mlp | str, Part]) -> 
         steps=PRE_NORM,
         indexer_from=index,
     )
-
-
-def _site(site: Site, norm: str, sublayer: Step, *, hyper: bool) -> tuple[ResidualStep, ...]:
-    before = (ResidualStep(Step.HC_PRE, site=site),) if hyper else ()
-    after = (ResidualStep(Step.HC_POST, site=site),) if hyper else ()
-    return (
-        ResidualStep(Step.SAVE_RESIDUAL),
-        *before,
-        ResidualStep(Step.NORM, weight=norm),
-        ResidualStep(sublayer),
-        *after,
-    )
-
-
-def _both_sites(*, hyper: bool) -> tuple[ResidualStep, ...]:
-    return (
-        *_site(Site.ATTN, INPUT_NORM, Step.MIXER, hyper=hyper),
-        *_site(Site.FFN, POST_ATTENTION_NORM, Step.MLP, hyper=hyper),
-    )
-
-
-HYPER_CONNECTED = _both_sites(hyper=True)
-PRE_NORM = _both_sites(hyper=False)
