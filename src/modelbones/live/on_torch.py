@@ -10,7 +10,7 @@ from modelbones.live.backend import Handle, Measured
 from modelbones.live.ledger import Ledger
 
 try:
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 except ImportError as error:
     raise ExtraMissingError(place="TorchBackend", module=error.name or "torch", extra="torch") from error
 
