@@ -64,7 +64,8 @@ class _Reading:
             return
         except SourceError as error:
             if self.source.is_single:
-                raise
+                place = str(self.source.folder / name)
+                raise SourceError(place=place, found=error.found, fix=error.fix) from None
             self.fail(name, self.source.absent(name, error), ())
             return
         try:

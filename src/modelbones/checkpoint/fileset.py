@@ -99,7 +99,7 @@ def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
             index_name, f"{index_name}: {error.found}", error.fix, why="loaders that go by the index cannot start"
         )
         found = _of_listing(folder, files)
-        found.findings = [finding]
+        found.findings.insert(0, finding)
         return found
     counts = index.counts
     reasons = {file: reason for file in sorted(counts) if (reason := why_refused(file))}

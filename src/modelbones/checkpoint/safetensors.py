@@ -21,7 +21,7 @@ _SYSTEM = {
     errno.ELOOP: ("a link that leads back to itself", "replace the link with the file"),
     errno.EACCES: ("not readable: permission denied", "allow yourself to read it"),
     errno.EPERM: ("not readable: permission denied", "allow yourself to read it"),
-    errno.EISDIR: ("a directory; expected a file", "remove it or name the file inside"),
+    errno.EISDIR: ("a directory", "put the file itself there"),
     errno.ENAMETOOLONG: ("a name longer than the file system takes", "give it a shorter name"),
     errno.EMFILE: ("not opened: too many files are open", "raise the limit on open files"),
 }
@@ -63,7 +63,7 @@ def open_file(path: Path, *, place: str) -> tuple[int, int]:
     if stat.S_ISREG(status.st_mode):
         return handle, status.st_size
     os.close(handle)
-    found = _SYSTEM[errno.EISDIR][0] if stat.S_ISDIR(status.st_mode) else "no regular file; expected a file"
+    found = _SYSTEM[errno.EISDIR][0] if stat.S_ISDIR(status.st_mode) else "no regular file"
     raise SourceError(place=place, found=found, fix=_SYSTEM[errno.EISDIR][1])
 
 
