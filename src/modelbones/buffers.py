@@ -131,7 +131,7 @@ class Rewind(Enum):
     SNAPSHOT = "snapshot"
     """Only a copy taken earlier can bring the old value back."""
     REPLAY = "replay"
-    """Rows of the unfinished pool must be computed again."""
+    """Rows must be computed again: those of the unfinished pool, or those that left the window."""
     NOTHING = "nothing"
     """It holds nothing between steps."""
 

@@ -37,11 +37,19 @@ def gated_mlp(
     )
 
 
-def dense_mlp(*, hidden_size: int, intermediate_size: int) -> Part:
+def dense_mlp(*, hidden_size: int, intermediate_size: int, bias: bool = False) -> Part:
     """One gated MLP for every token."""
+    rows = split(Axis.FFN, 0, intermediate_size)
+    biases = (
+        *(vector(f"mlp.{name}.bias", intermediate_size, Role.DENSE_MLP, cut=rows) for name in (PROJ.gate, PROJ.up)),
+        vector(f"mlp.{PROJ.down}.bias", hidden_size, Role.DENSE_MLP),
+    )
     return Part(
         name="dense_mlp",
-        tensors=gated_mlp("mlp", hidden_size, intermediate_size, Role.DENSE_MLP, Axis.FFN),
+        tensors=(
+            *gated_mlp("mlp", hidden_size, intermediate_size, Role.DENSE_MLP, Axis.FFN),
+            *(biases if bias else ()),
+        ),
     )
 
 

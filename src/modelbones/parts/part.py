@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from modelbones.buffers import Buffer
@@ -47,3 +47,7 @@ class Part:
     tensors: tuple[TensorPattern, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     state: StateKind | None = None
+
+    def under(self, stem: str) -> Part:
+        """This part with `stem` in front of its tensors' names."""
+        return replace(self, tensors=tuple(replace(tensor, name=stem + tensor.name) for tensor in self.tensors))
