@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from modelbones.config import Absent, Assumption, Section, flag, unread_paths, word
+from modelbones.config import Absent, Assumption, Section, flag, integer, unread_paths, word
 from modelbones.dtypes import BY_CONFIG_NAME, DType
+
+C = TypeVar("C", bound="ModelConfig")
 
 _DTYPE_WORDS = {spelled: dtype for name, dtype in BY_CONFIG_NAME.items() for spelled in (name, f"torch.{name}")}
 
@@ -94,3 +96,29 @@ def tied(*sections: Section, source: str) -> bool:
     """`tie_word_embeddings`, in any of the sections; absent means a head of its own."""
     meaning = Absent(value=False, meaning="false: the head is a tensor of its own", source=source)
     return flag(*(section.at("tie_word_embeddings") for section in sections), absent=meaning)
+
+
+def concluded(
+    kind: Callable[..., C],
+    top: Section,
+    text: Section,
+    *,
+    source: str,
+    longest: tuple[str, ...] = ("max_position_embeddings",),
+    **fields: Any,
+) -> C:
+    """The typed config `kind` of `fields` and of what every config says; raises every fault first.
+
+    `text` is `top` itself where the text sizes stand at top level; `longest` are the
+    spellings of the longest context, which may be absent.
+    """
+    sections = (text,) if text is top else (text, top)
+    spots = [text.at(key) for key in longest]
+    shared = {
+        "dtype": stored_dtype(*sections),
+        "tie_word_embeddings": tied(*sections, source=source),
+        "max_position_embeddings": integer(*spots) if any(text.has(key) for key in longest) else None,
+    }
+    declared = declared_by(top, *sections[:-1])
+    top.ledger.raise_faults()
+    return kind(declared=declared, **shared, **fields)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modelbones.config import Absent, Said, Section, Spot, flag, integer, number
-from modelbones.families.glm5_next.layers import mixers, mlps, runs_indexer
+from modelbones.config import Absent, Section, flag, integer, number
+from modelbones.families.glm5_next.layers import SOURCE, mixers, runs_indexer
 from modelbones.families.glm5_next.vision import read_vision
 from modelbones.families.model_config import ModelConfig, declared_by, stored_dtype, tied
+from modelbones.families.reading.mlps import mlps
+from modelbones.families.reading.rules import must_be_true, must_equal
 from modelbones.parts.glm_vision import GlmVisionSizes
 from modelbones.skeleton import Mixer, Mlp
 
-_SOURCE = "transformers 5.23 configuration_glm5_next.py"
 _MAX_LAYERS = 100_000
 
 
@@ -87,13 +88,13 @@ def read(top: Section) -> Glm5NextConfig:
     }
     sections = (top,) if text is top else (top, text)
     dtype = stored_dtype(*reversed(sections))
-    is_tied = tied(*reversed(sections), source=_SOURCE)
+    is_tied = tied(*reversed(sections), source=SOURCE)
     layer_mlps = mlps(text, num_layers) if layers_are_counted else ()
     indexers = runs_indexer(text, layer_mixers) if layer_mixers else ()
     vision = read_vision(top)
     tail = _tail(text)
     attention_bias = flag(
-        text.at("attention_bias"), absent=Absent(value=False, meaning="false: no projection has one", source=_SOURCE)
+        text.at("attention_bias"), absent=Absent(value=False, meaning="false: no projection has one", source=SOURCE)
     )
     longest = integer(text.at("max_position_embeddings")) if text.has("max_position_embeddings") else None
     declared = declared_by(top, *sections[1:])
@@ -121,10 +122,10 @@ def _attention(text: Section) -> dict[str, int]:
     ledger = text.ledger
     if ledger.is_sound(rope) and sizes["qk_rope_head_dim"]:
         ledger.fault(rope.path, found=sizes["qk_rope_head_dim"], expected="0: this attention has no rotary part")
-    _must_equal(text.at("num_key_value_heads"), sizes["num_attention_heads"], "num_attention_heads")
-    _must_equal(text.at("qk_head_dim"), sizes["qk_nope_head_dim"], "qk_nope_head_dim + qk_rope_head_dim")
+    must_equal(text.at("num_key_value_heads"), sizes["num_attention_heads"], "num_attention_heads")
+    must_equal(text.at("qk_head_dim"), sizes["qk_nope_head_dim"], "qk_nope_head_dim + qk_rope_head_dim")
     for key in ("mla_use_nope", "mla_nope"):
-        _must_be_true(text.at(key), "this attention has no rotary part")
+        must_be_true(text.at(key), "this attention has no rotary part")
     return sizes
 
 
@@ -151,7 +152,7 @@ def _indexer(text: Section) -> dict[str, int]:
     if ledger.is_sound(topk, kpool) and sizes["index_topk"] % sizes["index_kpool"]:
         expected = f"a multiple of index_kpool, {sizes['index_kpool']}"
         ledger.fault(topk.path, found=sizes["index_topk"], expected=expected)
-    _must_be_true(text.at("index_kpool_compress"), "the indexer's keys are pooled")
+    must_be_true(text.at("index_kpool_compress"), "the indexer's keys are pooled")
     return sizes
 
 
@@ -177,7 +178,7 @@ def _experts(text: Section) -> dict[str, int]:
 
 
 def _around(text: Section) -> dict[str, int]:
-    _must_be_true(text.at("mhc"), "hyper-connections are no option of this architecture")
+    must_be_true(text.at("mhc"), "hyper-connections are no option of this architecture")
     nextn = Absent(value=0, meaning="0: no MTP layer is declared", source="what is stored decides in `check`")
     mtp = text.at("num_nextn_predict_layers"), text.at("nextn_predict_layers")
     sizes = {
@@ -190,18 +191,3 @@ def _around(text: Section) -> dict[str, int]:
     if sizes["num_nextn_predict_layers"] > 1:
         text.ledger.fault(mtp[0].path, found=sizes["num_nextn_predict_layers"], expected="0 or 1 MTP layers")
     return sizes
-
-
-def _must_equal(spot: Spot, size: int, what: str) -> None:
-    """A key that only repeats another fact: absent is fine, another value is a fault."""
-    if spot.section.has(spot.key):
-        value = integer(spot)
-        ledger = spot.section.ledger
-        if ledger.is_sound(spot) and value != size:
-            ledger.fault(spot.path, found=value, expected=f"{what}, {size}")
-
-
-def _must_be_true(spot: Spot, why: str) -> None:
-    """A flag that the architecture fixes: absent is fine, false is a fault."""
-    if spot.section.has(spot.key) and not flag(spot) and spot.section.ledger.is_sound(spot):
-        spot.section.ledger.fault(spot.path, found=Said("false"), expected=f"true: {why}")
