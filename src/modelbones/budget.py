@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import lcm
 
-from modelbones.buffers import PERSISTENT, Buffer, Grows, Home
+from modelbones.buffers import PERSISTENT, Buffer, Grows, Home, ensure_length
 from modelbones.errors import UsageError
 from modelbones.ranks import ONE_RANK, Axis, Ranks
 
@@ -122,6 +122,7 @@ class StateBudget:
 
     def for_sequence(self, tokens: int) -> int:
         """Bytes kept for a sequence of `tokens`."""
+        ensure_length(tokens)
         return sum(term.nbytes(tokens=tokens, ranks=self.ranks) for term in self.counted)
 
     def peak(self, tokens: int) -> int:
@@ -130,6 +131,7 @@ class StateBudget:
         Only ragged tails ever shrink, each when its pool completes. Shifting a moment by the
         pools' common multiple changes no tail, so the last such stretch holds a largest one.
         """
+        ensure_length(tokens)
         pools = {b.per.k for term in self.counted for b, _ in term.buffers if b.per.grows is Grows.RAGGED}
         cycle = lcm(*pools)
         moments = {tokens}

@@ -15,6 +15,12 @@ from modelbones.ranks import ONE_RANK, Ranks, Split, widest_shape
 from modelbones.units import whole_bytes
 
 
+def ensure_length(tokens: int) -> None:
+    """Refuse a negative number of tokens."""
+    if tokens < 0:
+        raise UsageError(f"tokens: found {tokens}; expected 0 or more; a sequence cannot be shorter than empty")
+
+
 class Grows(Enum):
     """How the rows of a buffer follow the tokens T of its sequence."""
 
@@ -49,8 +55,7 @@ class Growth:
 
     def rows(self, tokens: int) -> int:
         """Rows held for a sequence of `tokens`."""
-        if tokens < 0:
-            raise UsageError(f"tokens: found {tokens}; expected 0 or more; a sequence cannot be shorter than empty")
+        ensure_length(tokens)
         match self.grows:
             case Grows.FIXED:
                 return 1

@@ -7,6 +7,7 @@ read, which absent ones were given a declared meaning, and everything that was w
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -131,7 +132,10 @@ def shown(found: object) -> str:
     """A value as a message shows it: JSON spelling, at most 60 characters."""
     if isinstance(found, Missing | Said):
         return repr(found)
-    text = json.dumps(found, default=repr)
+    try:
+        text = json.dumps(found, default=repr)
+    except (ValueError, TypeError, RecursionError):
+        return "an integer of thousands of digits" if isinstance(found, int) else "a value no JSON file can hold"
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
@@ -203,7 +207,7 @@ def number(*spots: Spot, absent: Absent[float] | None = None) -> float:
 
     def parse(raw: Any) -> float | None:
         is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
-        return float(raw) if is_number and abs(raw) < float("inf") else None
+        return float(raw) if is_number and abs(raw) <= sys.float_info.max else None
 
     return fact(spots, parse, expected="a finite number", blank=0.0, absent=absent)
 
@@ -272,11 +276,16 @@ def indices(spot: Spot, *, start: int, stop: int) -> tuple[int, ...] | None:
 
 def unread_paths(values: Mapping[str, Any], read: set[str], path: str = "") -> Iterator[str]:
     """Dotted paths of the keys nobody read, in file order."""
-    for key, value in values.items():
-        here = f"{path}.{key}" if path else key
-        if here in read:
-            continue
-        if isinstance(value, Mapping) and value:
-            yield from unread_paths(value, read, here)
-        else:
+    open_sections = [(path, iter(values.items()))]
+    while open_sections:
+        stem, items = open_sections[-1]
+        for key, value in items:
+            here = f"{stem}.{key}" if stem else key
+            if here in read:
+                continue
+            if isinstance(value, Mapping) and value:
+                open_sections.append((here, iter(value.items())))
+                break
             yield here
+        else:
+            open_sections.pop()

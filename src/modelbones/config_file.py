@@ -75,9 +75,11 @@ def _parse_json(text: str, place: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            _refuse(place, f'the key "{twice[:60]}" twice in one object', "keep the right one")
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    _refuse(place, f"the key {json.dumps(key[:60])} twice in one object", "keep the right one")
+                seen.add(key)
         return result
 
     try:
