@@ -15,6 +15,8 @@ from modelbones.errors import ModelbonesError, UnknownArchitectureError, Unknown
 VERBS = {
     "show": "what a model is made of: layers, wiring, tensors",
     "state": "what a sequence costs: bytes fixed, per token, reserved, on the device",
+    "check": "whether a checkpoint really is the model its config says",
+    "synth": "what was written: a checkpoint that satisfies a config's contract",
     "families": "the architectures this reads, and how each was verified",
 }
 WRONG_USE, REFUSED, UNKNOWN = 2, 3, 4
@@ -26,7 +28,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting; `main` says it and exits."""
-        raise UsageError(f"{self.prog}: {message}; see {self.prog} --help")
+        verb = self.prog.removeprefix("modelbones").strip()
+        raise UsageError(f"{verb}: {message}; see {self.prog} --help" if verb else f"{message}; see {self.prog} --help")
 
 
 def parser() -> Parser:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ class Family:
         read: Top section -> typed config; faults go to the section's ledger.
         build: Typed config -> skeleton.
         verified: What its contract was compared with, one line each.
+        tiny: (raw config, layers to keep) -> a small raw config of the same shape, for
+            `synth --shrink`; None when there is none yet.
     """
 
     name: str
@@ -29,3 +31,4 @@ class Family:
     read: Callable[[Section], Any]
     build: Callable[[Any], Skeleton]
     verified: tuple[str, ...]
+    tiny: Callable[[Mapping[str, Any], int], dict[str, Any]] | None = None

@@ -10,14 +10,23 @@ from typing import Any
 from modelbones.report.blocks import Block
 
 
-def write(style: str, *, data: Callable[[], Mapping[str, Any]], blocks: Callable[[], tuple[Block, ...]]) -> None:
+def write(
+    style: str,
+    *,
+    data: Callable[[], Mapping[str, Any]],
+    blocks: Callable[[], tuple[Block, ...]],
+    annotations: Callable[[], str] | None = None,
+) -> None:
     """Write one result to standard output.
 
     `style` is "json", "md", "github" or "text"; only the form that is asked for is made.
-    Text is a table on a terminal and plain text anywhere else.
+    Text is a table on a terminal and plain text anywhere else. A result that has no
+    findings to annotate is Markdown for "github".
     """
     if style == "json":
         sys.stdout.write(json.dumps(data(), indent=2) + "\n")
+    elif style == "github" and annotations is not None:
+        sys.stdout.write(annotations())
     elif style in ("md", "github"):
         from modelbones.report.markdown import markdown
 

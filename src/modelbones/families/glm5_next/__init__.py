@@ -3,6 +3,7 @@
 from modelbones.families.family import Family
 from modelbones.families.glm5_next.config import Glm5NextConfig, read
 from modelbones.families.glm5_next.skeleton import Glm5NextTextSkeleton
+from modelbones.families.glm5_next.tiny import tiny
 
 FAMILY = Family(
     name="glm5_next",
@@ -14,6 +15,7 @@ FAMILY = Family(
         "names and shapes at full size against transformers 5.23 on the meta device",
         "sizes against the published BF16 and FP8 releases",
     ),
+    tiny=tiny,
 )
 
 __all__ = ["FAMILY", "Glm5NextConfig", "Glm5NextTextSkeleton"]

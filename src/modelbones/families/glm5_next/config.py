@@ -90,7 +90,8 @@ def read(top: Section) -> Glm5NextConfig:
     dtype = stored_dtype(*reversed(sections))
     is_tied = tied(*reversed(sections), source=SOURCE)
     layer_mlps = mlps(text, num_layers) if layers_are_counted else ()
-    indexers = runs_indexer(text, layer_mixers) if layer_mixers else ()
+    # Where the mixers are at fault, the words are still read for faults of their own.
+    indexers = runs_indexer(text, layer_mixers or (Mixer.KDA,) * num_layers) if layers_are_counted else ()
     vision = read_vision(top)
     tail = _tail(text)
     attention_bias = flag(
@@ -122,16 +123,19 @@ def _attention(text: Section) -> dict[str, int]:
     ledger = text.ledger
     if ledger.is_sound(rope) and sizes["qk_rope_head_dim"]:
         ledger.fault(rope.path, found=sizes["qk_rope_head_dim"], expected="0: this attention has no rotary part")
-    must_equal(text.at("num_key_value_heads"), sizes["num_attention_heads"], "num_attention_heads")
-    must_equal(text.at("qk_head_dim"), sizes["qk_nope_head_dim"], "qk_nope_head_dim + qk_rope_head_dim")
+    if ledger.is_sound(text.at("num_attention_heads")):
+        must_equal(text.at("num_key_value_heads"), sizes["num_attention_heads"], "num_attention_heads")
+    if ledger.is_sound(text.at("qk_nope_head_dim"), rope):
+        must_equal(text.at("qk_head_dim"), sizes["qk_nope_head_dim"], "qk_nope_head_dim + qk_rope_head_dim")
     for key in ("mla_use_nope", "mla_nope"):
         must_be_true(text.at(key), "this attention has no rotary part")
     return sizes
 
 
 def _kda(text: Section, linear: Section) -> dict[str, int]:
-    if linear.has("gate_lower_bound"):
-        number(linear.at("gate_lower_bound"))
+    bounds = linear.at("gate_lower_bound"), text.at("linear_lower_bound"), text.at("gate_lower_bound")
+    if any(spot.section.has(spot.key) for spot in bounds):
+        number(*bounds)
     return {
         "linear_num_heads": integer(linear.at("num_heads"), text.at("linear_num_heads")),
         "linear_head_dim": integer(linear.at("head_dim"), text.at("linear_head_dim")),

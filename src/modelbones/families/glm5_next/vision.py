@@ -5,8 +5,8 @@ from __future__ import annotations
 from modelbones.config import Absent, Section, flag, integer
 from modelbones.parts.glm_vision import GlmVisionSizes
 
+_MAX_BLOCKS = 100_000
 _SIZES = (
-    "depth",
     "hidden_size",
     "num_heads",
     "intermediate_size",
@@ -28,7 +28,8 @@ def read_vision(top: Section) -> GlmVisionSizes | None:
     if vision is None:
         return None
     top.ledger.read.add(vision.path_of("model_type"))
-    sizes = {name: integer(vision.at(name)) for name in _SIZES}
+    sizes = {"depth": integer(vision.at("depth"), maximum=_MAX_BLOCKS)}
+    sizes.update((name, integer(vision.at(name))) for name in _SIZES)
     bias = flag(
         vision.at("attention_bias"),
         absent=Absent(

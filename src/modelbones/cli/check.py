@@ -1,0 +1,80 @@
+"""`modelbones check MODEL`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from modelbones.audit import Audit, Options, audit
+from modelbones.checkpoint.directory import read_checkpoint
+from modelbones.cli.arguments import add_model, add_output
+from modelbones.errors import UsageError
+from modelbones.families.registry import build, read_config
+from modelbones.findings import Severity
+from modelbones.quant.registry import read_claim
+from modelbones.report.check import check_blocks, check_json, github_annotations
+from modelbones.report.write import write
+from modelbones.tensors import Group
+
+FOUND_WANTING = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The verb's flags."""
+    add_model(parser)
+    parser.add_argument(
+        "--config", metavar="CONFIG", help="a config.json or a preset to hold it against (default: the one beside it)"
+    )
+    parser.add_argument(
+        "--only", type=groups, default=frozenset(), metavar="GROUP[,GROUP]", help="judge only trunk, mtp or vision"
+    )
+    parser.add_argument(
+        "--allow-absent",
+        type=groups,
+        default=frozenset(),
+        metavar="GROUP[,GROUP]",
+        help="groups that may be absent as a whole: mtp, vision",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    add_output(parser)
+
+
+def groups(text: str) -> frozenset[Group]:
+    """An argparse type: group names with commas between."""
+    known = {group.value: group for group in Group}
+    unknown = [word for word in text.split(",") if word not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f'found "{unknown[0]}"; expected some of {", ".join(known)}')
+    return frozenset(known[word] for word in text.split(","))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Hold the checkpoint at MODEL against its config."""
+    checkpoint = Path(args.model)
+    config = read_config(args.config if args.config is not None else _config_beside(checkpoint))
+    claim = read_claim(config.declared.quantization, place=f"{config.declared.place} quantization_config")
+    options = Options(only=args.only, allow_absent=args.allow_absent)
+    result = audit(build(config), read_checkpoint(checkpoint), claim, options)
+    write(
+        args.style,
+        data=lambda: check_json(args.model, config.model_type, result),
+        blocks=lambda: check_blocks(args.model, config.model_type, result),
+        annotations=lambda: github_annotations(result),
+    )
+    return _exit_code(result, is_strict=args.strict)
+
+
+def _config_beside(checkpoint: Path) -> Path:
+    if checkpoint.is_dir():
+        return checkpoint
+    beside = checkpoint.parent / "config.json"
+    if checkpoint.name == "config.json":
+        raise UsageError(f"{checkpoint}: found a config alone; expected a checkpoint; name the directory it stands in")
+    return beside
+
+
+def _exit_code(result: Audit, *, is_strict: bool) -> int:
+    worst: Callable[[Severity], int] = result.count
+    failing = worst(Severity.ERROR) + (worst(Severity.WARNING) if is_strict else 0)
+    return FOUND_WANTING if failing else 0

@@ -1,0 +1,83 @@
+"""What a synthetic checkpoint stores: names, types, shapes, in contract order and in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from modelbones.dtypes import DType
+from modelbones.quant.form import Form
+from modelbones.quant.recipe import Recipe
+from modelbones.skeleton import Skeleton
+from modelbones.tensors import TensorPattern
+from modelbones.units import GIB, ceil_div, whole_bytes
+
+MOST_SHARD_BYTES = 5 * GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor to write."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Its bytes."""
+        return whole_bytes(prod(self.shape) * self.dtype.bits)
+
+
+def tensors(skeleton: Skeleton, recipe: Recipe | None) -> Iterator[Tensor]:
+    """Every required tensor of `skeleton`, packed as `recipe` says."""
+    for pattern in skeleton.patterns:
+        if not pattern.required:
+            continue
+        form = recipe.form if recipe is not None and recipe.packs(pattern) else None
+        dtype = pattern.permitted.stored(skeleton.dtype)
+        for name in pattern.names():
+            if form is None:
+                yield Tensor(name, dtype, pattern.shape)
+            else:
+                yield from _packed(name, pattern, form)
+
+
+def _packed(name: str, pattern: TensorPattern, form: Form) -> Iterator[Tensor]:
+    base = name.removesuffix("weight")
+    shape = form.shape(pattern.shape)
+    if shape is not None:
+        yield Tensor(base + form.leaf, form.dtypes[0], shape)
+    for sidecar in form.sidecars:
+        beside = sidecar.shapes[0](pattern.shape)
+        if sidecar.required and beside is not None:
+            yield Tensor(base + sidecar.leaf, sidecar.dtypes[0], beside)
+
+
+def unpacked_modules(skeleton: Skeleton, recipe: Recipe) -> list[str]:
+    """Names, without ".weight", of everything that `recipe` leaves alone."""
+    return [
+        name.removesuffix(".weight")
+        for pattern in skeleton.patterns
+        if pattern.required and not recipe.packs(pattern)
+        for name in pattern.names()
+    ]
+
+
+def shards(listed: list[Tensor], count: int | None) -> list[list[Tensor]]:
+    """`listed` cut in order into `count` files of about one size; as many as needed when unset."""
+    total = sum(tensor.nbytes for tensor in listed)
+    wanted = count or max(1, ceil_div(total, MOST_SHARD_BYTES))
+    wanted = min(wanted, len(listed))
+    files: list[list[Tensor]] = [[] for _ in range(wanted)]
+    written = 0
+    for position, tensor in enumerate(listed):
+        by_size = written * wanted // max(total, 1)
+        # Leave at least one tensor for each file that is still to come, and skip none.
+        latest = min(by_size, wanted - 1)
+        earliest = max(0, wanted - (len(listed) - position))
+        filled = sum(1 for file in files if file)
+        files[min(max(latest, earliest), filled)].append(tensor)
+        written += tensor.nbytes
+    return files
