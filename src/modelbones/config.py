@@ -275,13 +275,13 @@ def indices(spot: Spot, *, start: int, stop: int) -> tuple[int, ...] | None:
 
 
 def unread_paths(values: Mapping[str, Any], read: set[str], path: str = "") -> Iterator[str]:
-    """Dotted paths of the keys nobody read, in file order."""
+    """Dotted paths of the keys nobody read, in file order; a null states nothing and is no key."""
     open_sections = [(path, iter(values.items()))]
     while open_sections:
         stem, items = open_sections[-1]
         for key, value in items:
             here = f"{stem}.{key}" if stem else key
-            if here in read:
+            if here in read or value is None:
                 continue
             if isinstance(value, Mapping) and value:
                 open_sections.append((here, iter(value.items())))

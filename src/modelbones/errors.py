@@ -25,6 +25,7 @@ checkpoint lacks is a finding, a returned value, and not an error.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from json import dumps
 
 
 class ModelbonesError(Exception):
@@ -81,7 +82,9 @@ class UnknownArchitectureError(ModelbonesError):
         self.place = place
         self.model_type = model_type
         self.known = known
-        super().__init__(f'{place}: unknown architecture "{model_type}"; expected one of {", ".join(known)}; {hint}')
+        super().__init__(
+            f"{place}: unknown architecture {dumps(model_type)}; expected one of {', '.join(known)}; {hint}"
+        )
 
 
 class UnknownSchemeError(ModelbonesError):

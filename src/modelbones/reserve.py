@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from modelbones.buffers import PERSISTENT, Buffer, Home
+from modelbones.buffers import PERSISTENT, Buffer, Home, ensure_length
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, read_mapping
@@ -58,7 +58,7 @@ def per_sequence_state_bytes(
         UsageError: `max_seq_len` is negative.
     """
     model_type = config.get("model_type") if isinstance(config, Mapping) else config.model_type
-    if model_type not in RESERVED_MODEL_TYPES:
+    if not isinstance(model_type, str) or model_type not in RESERVED_MODEL_TYPES:
         return PerSequenceState()
     typed = read_mapping(config, place="<mapping>") if isinstance(config, Mapping) else config
     return reserve(build(typed), max_seq_len, spec_on=spec_on)
@@ -66,6 +66,7 @@ def per_sequence_state_bytes(
 
 def reserve(skeleton: Skeleton, max_context: int, *, spec_on: bool) -> PerSequenceState:
     """What a sequence of up to `max_context` tokens owns: buffers of `home` owned, whole pools."""
+    ensure_length(max_context)
     drafters = (skeleton.mtp,) if spec_on and skeleton.mtp is not None else ()
     return PerSequenceState(target_layers=_owned(skeleton.layers, max_context), proposer=_owned(drafters, max_context))
 

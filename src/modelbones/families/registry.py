@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -10,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from modelbones.config import Ledger, Section
+from modelbones.config import MISSING, Ledger, Section, shown
 from modelbones.config_file import load_config, locate_config
 from modelbones.errors import ConfigError, Fault, UnknownArchitectureError
 from modelbones.families.family import Family
@@ -39,7 +40,7 @@ def preset_names() -> tuple[str, ...]:
 
 def preset(name: str) -> dict[str, Any]:
     """The raw config of a built-in preset; KeyError for a name that is none."""
-    config: dict[str, Any] = import_module(f"modelbones.families.presets.{_PRESETS[name]}").CONFIG
+    config: dict[str, Any] = deepcopy(import_module(f"modelbones.families.presets.{_PRESETS[name]}").CONFIG)
     return config
 
 
@@ -87,7 +88,7 @@ def read_mapping(values: Mapping[str, Any], *, place: str) -> ModelConfig:
     """The typed config of a raw one; `place` names it in messages."""
     model_type = values.get("model_type")
     if not isinstance(model_type, str):
-        found = "missing" if model_type is None else repr(model_type)[:60]
+        found = shown(MISSING if model_type is None else model_type)
         fault = Fault("model_type", found, f"one of {', '.join(model_types())}")
         raise ConfigError(place=place, faults=(fault,))
     family = family_of(model_type)

@@ -56,15 +56,24 @@ def mixers(text: Section, lists: NumberedLists, num_layers: int, meanings: Mappi
         _check_cover(lists, listed, num_layers)
     if not ledger.is_sound(*spots.values()):
         return ()
-    by_index = {number - lists.start: mixer for mixer, numbers in listed.items() for number in numbers or ()}
     if named is None:
+        by_index = {number - lists.start: mixer for mixer, numbers in listed.items() for number in numbers or ()}
         return tuple(by_index[index] for index in range(num_layers))
-    clashes = [index for index, mixer in by_index.items() if named[index] is not mixer]
-    if clashes:
-        found = Said(layers_text([index + lists.start for index in clashes]))
-        expected = "the layers that layer_types calls so"
-        ledger.fault(spots[by_index[clashes[0]]].path, found=found, expected=expected)
+    for mixer, numbers in listed.items():
+        if numbers is not None:
+            _check_words(lists, mixer, set(numbers), named)
     return named
+
+
+def _check_words(lists: NumberedLists, mixer: Mixer, listed: set[int], named: tuple[Mixer, ...]) -> None:
+    """A list that is there names all layers of its kind and no other."""
+    said = {index + lists.start for index, word in enumerate(named) if word is mixer}
+    spot, expected = lists.spots[mixer], "the layers that layer_types calls so"
+    if listed - said:
+        spot.section.ledger.fault(spot.path, found=Said(layers_text(sorted(listed - said))), expected=expected)
+    if said - listed:
+        left_out = Said(f"{layers_text(sorted(said - listed))} left out")
+        spot.section.ledger.fault(spot.path, found=left_out, expected=expected)
 
 
 def _check_cover(lists: NumberedLists, listed: Mapping[Mixer, tuple[int, ...] | None], num_layers: int) -> None:
