@@ -50,8 +50,6 @@ NO_COUNTS = st.sampled_from([-1, -SMALL_ROWS, True, False, 1.0, "1", None])
 
 Call = Callable[[Glm5NextDsaState, Device], Any]
 
-STEPS = {"taken": 0}
-
 
 def blob_of(rows: list[Row]) -> bytes:
     return len(rows).to_bytes(8, "little") + (3).to_bytes(8, "little") + b"".join(joined(rows))
@@ -72,7 +70,6 @@ class CacheMachine(RuleBasedStateMachine):
         self.allocate()
 
     def each(self, call: Call) -> list[Any]:
-        STEPS["taken"] += 1
         return [call(state, device) for state, device in zip(self.states, self.devices, strict=True)]
 
     def refused(self, call: Call, error: type[Exception]) -> None:

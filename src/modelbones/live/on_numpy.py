@@ -53,7 +53,9 @@ class NumpyBackend(Ledger["NDArray[np.uint8]"]):
 
     def is_finite(self, array: NDArray[Any]) -> bool:
         """Whether it holds neither a NaN nor an infinity."""
-        return bool(np.isfinite(np.asarray(array)).all())
+        # A signalling NaN would warn, or raise where the caller made numpy strict.
+        with np.errstate(invalid="ignore"):
+            return bool(np.isfinite(np.asarray(array)).all())
 
     def write(self, handle: Handle, offset: int, array: NDArray[Any]) -> None:
         """Copy a measured array to `offset` of the allocation."""
