@@ -6,17 +6,20 @@ all is an error.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modelbones.checkpoint import agreement, fileset
+from modelbones.checkpoint import agreement, fileset, index_text
 from modelbones.checkpoint.census import Census, ShardFile
 from modelbones.checkpoint.data import LENGTH_BYTES, ensure_data
 from modelbones.checkpoint.fileset import FileSet
+from modelbones.checkpoint.index import total_size_of
 from modelbones.checkpoint.safetensors import read_header
-from modelbones.checkpoint.stored import Forms, Stored
+from modelbones.checkpoint.stored import Forms, Header, Stored
 from modelbones.errors import HeaderError, SourceError, TruncatedError
 from modelbones.findings import Code, Finding, Severity
 
@@ -27,47 +30,74 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Census:
     Raises SourceError where there is nothing to read: no such path, no permission, a
     directory without safetensors files. All else is in the census's findings.
     """
-    source = Path(path)
-    files = fileset.locate(source)
-    reading = _Reading(files)
-    for name in files.names:
-        reading.read(name)
-    reading.compare()
+    with _no_collection():
+        reading = _Reading(fileset.locate(Path(path)))
+        reading.read_all()
+        if reading.source.unparsed is not None and not reading.is_proven():
+            reading = _Reading(fileset.parsed(reading.source), forms=reading.forms, opened=reading.opened)
+            reading.read_all()
+        reading.compare()
+    source = reading.source
     return Census(
         place=str(path),
         files=tuple(reading.shards),
         tensors=reading.tensors,
         unread=reading.unread,
-        has_index=files.index is not None,
-        findings=(*files.findings, *reading.findings),
+        has_index=source.index is not None or source.unparsed is not None,
+        findings=(*source.findings, *reading.findings),
     )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Headers become dicts and lists by the million and no cycle: collecting would only walk them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+_Opened = tuple[Header, int, int] | HeaderError | SourceError
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The census while it grows."""
+    """The census while it grows. `opened` keeps what was read, for a second reading by a parsed index."""
 
     source: FileSet
+    forms: Forms = field(default_factory=Forms)
+    opened: dict[str, _Opened] = field(default_factory=dict)
     shards: list[ShardFile] = field(default_factory=list)
     tensors: dict[str, Stored] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    forms: Forms = field(default_factory=Forms)
     failed: set[str] = field(default_factory=set)
+    total_size: object = None
 
-    def read(self, name: str) -> None:
+    def read_all(self) -> None:
+        """Each file of the set."""
+        for name in self.source.names:
+            if name not in self.opened:
+                self.opened[name] = _open(self.source.folder / name, name, self.forms)
+            self.add(name, self.opened[name])
+
+    def add(self, name: str, opened: _Opened) -> None:
         """One file: into the census, or a finding, or (where only its size is wrong) both."""
-        try:
-            header, header_bytes, file_bytes = read_header(self.source.folder / name, place=name, forms=self.forms)
-        except HeaderError as error:
-            self.fail(name, header_finding(error), error.names)
-            return
-        except SourceError as error:
+        if isinstance(opened, HeaderError):
+            self.fail(name, header_finding(opened), opened.names)
+        elif isinstance(opened, SourceError):
             if self.source.is_single:
                 place = str(self.source.folder / name)
-                raise SourceError(place=place, found=error.found, fix=error.fix) from None
-            self.fail(name, self.source.absent(name, error), ())
-            return
+                raise SourceError(place=place, found=opened.found, fix=opened.fix)
+            self.fail(name, self.source.absent(name, opened), ())
+        else:
+            self.count(name, *opened)
+
+    def count(self, name: str, header: Header, header_bytes: int, file_bytes: int) -> None:
+        """A file whose header was read, into the census; its size may still be a finding."""
         try:
             ensure_data(header, place=name, data_bytes=file_bytes - LENGTH_BYTES - header_bytes)
         except HeaderError as error:
@@ -91,21 +121,37 @@ class _Reading:
         self.failed.add(name)
         self.unread.update((tensor, name) for tensor in names)
 
+    def is_proven(self) -> bool:
+        """Whether the unparsed index is word for word the one these files ask for."""
+        assert self.source.unparsed is not None
+        metadata = None if self.failed else index_text.proven_metadata(self.source.unparsed, self.shards)
+        self.total_size = total_size_of(metadata)
+        return metadata is not None
+
     def compare(self) -> None:
         """All files against each other and against the index."""
         self.findings += agreement.tensors_twice(self.shards, len(self.tensors))
-        index, place = self.source.index, self.source.index_name
+        index, place, total = self.source.index, self.source.index_name, self.total_size
+        failed = self.failed | self.source.refused
         if index is not None:
-            failed = self.failed | self.source.refused
             self.findings += agreement.compare(index, self.shards, place=place)
             if failed:
                 self.unread.update((name, file) for name, file in index.weight_map.items() if file in failed)
-            else:
-                payload = sum(shard.data_bytes for shard in self.shards)
-                on_disk = sum(shard.file_bytes for shard in self.shards)
-                self.findings += agreement.total_size(index, payload_bytes=payload, file_bytes=on_disk, place=place)
+            total = index.total_size
+        if not failed:
+            payload = sum(shard.data_bytes for shard in self.shards)
+            on_disk = sum(shard.file_bytes for shard in self.shards)
+            self.findings += agreement.total_size(total, payload_bytes=payload, file_bytes=on_disk, place=place)
         for name in [name for name in self.unread if name in self.tensors]:
             del self.unread[name]
+
+
+def _open(path: Path, name: str, forms: Forms) -> _Opened:
+    try:
+        return read_header(path, place=name, forms=forms)
+    except (HeaderError, SourceError) as error:
+        error.__context__ = None  # Kept errors must not keep the bytes of their file.
+        return error.with_traceback(None)
 
 
 def header_finding(error: HeaderError) -> Finding:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modelbones.checkpoint import numbering
+from modelbones.checkpoint import index_text, numbering
 from modelbones.checkpoint.agreement import index_finding
-from modelbones.checkpoint.index import SUFFIX, Index, read_index, why_refused
+from modelbones.checkpoint.index import SUFFIX, Index, parse_index, read_text, why_refused
 from modelbones.checkpoint.quote import counted, listed, quoted
 from modelbones.checkpoint.safetensors import unreadable
 from modelbones.errors import SourceError
@@ -26,7 +26,8 @@ class FileSet:
         folder: The directory the names are in.
         names: File names to read, sorted.
         is_single: Whether MODEL is one file; that it cannot be read is then an error.
-        index: The index, if one was read.
+        index: The index, if one was parsed.
+        unparsed: The text of an index that is likely what the files on disk ask for; `names` are these files.
         index_name: Its file name.
         refused: File names the index must not use.
         findings: What is wrong with the set.
@@ -36,6 +37,7 @@ class FileSet:
     names: tuple[str, ...] = ()
     is_single: bool = False
     index: Index | None = None
+    unparsed: bytes | None = None
     index_name: str = STANDARD
     refused: frozenset[str] = frozenset()
     findings: list[Finding] = field(default_factory=list)
@@ -61,7 +63,7 @@ def locate(path: Path) -> FileSet:
     if is_directory:
         return _of_directory(path)
     if name.endswith(SUFFIX):
-        return _of_index(path.parent, name, _listing(path.parent)[0])
+        return _of_index(path.parent, name, _listing(path.parent)[0], [])
     if name.endswith(ENDING):
         return FileSet(folder=path.parent, names=(name,), is_single=True)
     found = "neither a directory nor a *.safetensors nor a *.safetensors.index.json file"
@@ -72,11 +74,8 @@ def _of_directory(folder: Path) -> FileSet:
     files, indexes = _listing(folder)
     if indexes:
         chosen = STANDARD if STANDARD in indexes else indexes[0]
-        found = _of_index(folder, chosen, files)
         others = [name for name in indexes if name != chosen]
-        if others:
-            found.findings.append(_more_indexes(chosen, others))
-        return found
+        return _of_index(folder, chosen, files, [_more_indexes(chosen, others)] if others else [])
     if not files:
         raise SourceError(place=str(folder), found="no *.safetensors file in it", fix="name the checkpoint's directory")
     return _of_listing(folder, files)
@@ -91,16 +90,25 @@ def _listing(folder: Path) -> tuple[list[str], list[str]]:
     return [n for n in names if n.endswith(ENDING)], [n for n in names if n.endswith(SUFFIX)]
 
 
-def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
+def _of_index(folder: Path, index_name: str, files: list[str], notes: list[Finding]) -> FileSet:
     try:
-        index = read_index(folder / index_name, place=index_name)
+        raw = read_text(folder / index_name, place=index_name)
     except SourceError as error:
-        finding = index_finding(
-            index_name, f"{index_name}: {error.found}", error.fix, why="loaders that go by the index cannot start"
-        )
-        found = _of_listing(folder, files)
-        found.findings.insert(0, finding)
-        return found
+        return _without_index(folder, files, error, notes)
+    likely = FileSet(folder=folder, names=tuple(files), unparsed=raw, index_name=index_name, findings=notes)
+    if files and index_text.is_candidate(raw) and not any(map(why_refused, files)):
+        return likely
+    return parsed(likely)
+
+
+def parsed(likely: FileSet) -> FileSet:
+    """The file set as the unparsed index gives it, or as the directory does if the index is refused."""
+    assert likely.unparsed is not None
+    folder, index_name, files = likely.folder, likely.index_name, list(likely.names)
+    try:
+        index = parse_index(likely.unparsed, place=index_name)
+    except SourceError as error:
+        return _without_index(folder, files, error, likely.findings)
     counts = index.counts
     reasons = {file: reason for file in sorted(counts) if (reason := why_refused(file))}
     findings = [_bad_name(file, reason, counts[file], index_name) for file, reason in reasons.items()]
@@ -111,8 +119,16 @@ def _of_index(folder: Path, index_name: str, files: list[str]) -> FileSet:
         index=index,
         index_name=index_name,
         refused=frozenset(reasons),
-        findings=findings,
+        findings=[*likely.findings, *findings],
     )
+
+
+def _without_index(folder: Path, files: list[str], error: SourceError, notes: list[Finding]) -> FileSet:
+    name = error.place
+    why = "loaders that go by the index cannot start"
+    found = _of_listing(folder, files)
+    found.findings = [*notes, index_finding(name, f"{name}: {error.found}", error.fix, why=why), *found.findings]
+    return found
 
 
 def _of_listing(folder: Path, files: list[str]) -> FileSet:

@@ -39,18 +39,17 @@ class Index:
     total_size: object
 
 
-def read_index(path: Path, *, place: str) -> Index:
-    """The index at `path`, or a SourceError in our words."""
+def read_text(path: Path, *, place: str) -> bytes:
+    """The bytes of the index at `path`, or a SourceError in our words."""
     handle, size = open_file(path, place=place)
     try:
         if size > INDEX_CAP:
             raise _refused(place, f"an index of {size:,} bytes", f"at most {INDEX_CAP:,}")
-        raw = read_all(handle, size)
+        return read_all(handle, size)
     except OSError as error:
         raise unreadable(path, error, place=place) from None
     finally:
         os.close(handle)
-    return parse_index(raw, place=place)
 
 
 def parse_index(raw: bytes, *, place: str) -> Index:
@@ -70,7 +69,12 @@ def parse_index(raw: bytes, *, place: str) -> Index:
     # Every key has a colon after it; no more colons than keys kept: none was dropped.
     if raw.count(b":") != len(top) + len(weight_map) + len(fields):
         _ensure_keys_once(raw, place=place)
-    return Index(weight_map=weight_map, counts=counts, total_size=fields.get("total_size"))
+    return Index(weight_map=weight_map, counts=counts, total_size=total_size_of(metadata))
+
+
+def total_size_of(metadata: object) -> object:
+    """What an index's metadata give as total_size, whatever it is; None if nothing."""
+    return metadata.get("total_size") if isinstance(metadata, dict) else None
 
 
 def _counts(weight_map: Mapping[str, object], *, place: str) -> Counter[str]:
