@@ -10,20 +10,13 @@ import pytest
 from modelbones.errors import BlobError, HandleError
 from modelbones.live import Glm5NextDsaState, NumpyBackend
 from modelbones.live.backend import Handle
-from tests.live.devices import PRESET, SMALL, Device, arrays, image, joined, overwrite, poison, random_rows, raw
+from tests.live.devices import PRESET, SMALL, Device, arrays, image, joined, overwrite, random_rows, raw
 
 ROWS = random_rows(Random(11), 16)
 
 
 def header(length: int, width: int) -> bytes:
     return length.to_bytes(8, "little") + width.to_bytes(8, "little")
-
-
-@pytest.fixture
-def state(device: Device) -> Glm5NextDsaState:
-    made = Glm5NextDsaState.alloc(device.backend, SMALL)
-    poison(device, made)
-    return made
 
 
 def test_a_blob_is_a_header_and_the_rows_kept(device: Device, state: Glm5NextDsaState) -> None:

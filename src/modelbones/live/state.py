@@ -153,11 +153,13 @@ class Glm5NextDsaState:
 
         Ahead of `seq_len` (a rejected draft) it is rewound first; behind it, rows are missing.
         """
-        self.ensure_room_through(ensure_count("seq_len", seq_len) + ensure_count("k", k))
+        self._held()
+        end = ensure_count("seq_len", seq_len) + ensure_count("k", k)
         if self._len < seq_len:
             fix = "replay or prefill the missing rows first"
             raise RowsMissingError(held=self._len, wanted=seq_len, what="the replayed step starts at row", fix=fix)
-        self._len = seq_len + k
+        self._ensure_reserved(end)
+        self._len = end
 
     def geometry(self, cfg: Glm5NextDsaConfig, q_rows: int) -> DsaSelectGeometry:
         """The selection of `q_rows` queries over everything kept."""
