@@ -102,6 +102,7 @@ def concluded(
     kind: Callable[..., C],
     top: Section,
     text: Section,
+    /,
     *,
     source: str,
     longest: tuple[str, ...] = ("max_position_embeddings",),

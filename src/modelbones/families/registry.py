@@ -21,10 +21,28 @@ from modelbones.skeleton import Skeleton
 _FAMILY_OF = {
     "glm5_next": "glm5_next",
     "glm5_next_text": "glm5_next",
+    "kimi_linear": "kimi_linear",
+    "deepseek_v2": "deepseek_v2",
+    "deepseek_v3": "deepseek_v3",
+    "kimi_k2": "deepseek_v3",
+    "deepseek_v32": "deepseek_v32",
+    "glm_moe_dsa": "glm_moe_dsa",
+    "glm4_moe_lite": "glm4_moe_lite",
+    "llama": "llama",
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
-_PRESETS = {"glm-5.3-flash": "glm_5_3_flash"}
+_PRESETS = {
+    "glm-5.3-flash": "glm_5_3_flash",
+    "kimi-linear-48b": "kimi_linear_48b",
+    "deepseek-coder-v2": "deepseek_coder_v2",
+    "deepseek-v3": "deepseek_v3",
+    "kimi-k2": "kimi_k2",
+    "deepseek-v3.2": "deepseek_v3_2",
+    "glm-5.2": "glm_5_2",
+    "glm-4.7-flash": "glm_4_7_flash",
+    "llama-3.1-8b": "llama_3_1_8b",
+}
 """Preset name -> module in `modelbones.families.presets`."""
 
 

@@ -1,8 +1,8 @@
-"""The sparse-attention indexer with pooled keys, and the three buffers it keeps.
+"""The sparse-attention indexer: which earlier tokens, or pools of them, a token attends to.
 
-One row a token: the normed key, the compress gate, a validity byte. They are
-projections of the hidden state that the latent does not hold, so they are kept flat
-in the sequence's own allocation, reserved once in whole pools.
+Without pooling it keeps one key a token, beside the latent in the KV pages. With pooled
+keys it keeps three rows a token: the normed key, the compress gate, a validity byte.
+Those are kept flat in the sequence's own allocation, reserved once in whole pools.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from modelbones.buffers import Buffer, Home, Rewind, token_in_pools
+from modelbones.buffers import TOKEN, Buffer, Home, Rewind, token_in_pools
 from modelbones.dtypes import DType
 from modelbones.errors import UsageError
 from modelbones.parts.linear import matrix, vector
@@ -19,20 +19,20 @@ from modelbones.tensors import Role, TensorPattern
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexerSizes:
-    """The widths of an indexer, in the words of its config."""
+    """The widths of an indexer, in the words of its config; `index_kpool` is 0 without pooling."""
 
     hidden_size: int
     q_lora_rank: int
     index_n_heads: int
     index_head_dim: int
-    index_kpool: int
+    index_kpool: int = 0
 
 
-def pooled_indexer_tensors(sizes: IndexerSizes, role: Role) -> tuple[TensorPattern, ...]:
-    """The indexer's 7 tensors; every rank holds all of them whole.
+def indexer_tensors(sizes: IndexerSizes, role: Role) -> tuple[TensorPattern, ...]:
+    """The indexer's 5 tensors, which read the query's low rank; every rank holds all of them whole.
 
-    `k_norm` is a LayerNorm and has a bias, the only one in a text layer. Source:
-    zai-org/GLM-5.3-Flash model.safetensors.index.json.
+    `k_norm` is a LayerNorm and has a bias. Source: transformers 5.23
+    modeling_deepseek_v32.py::DeepseekV32Indexer; zai-org/GLM-5.3-Flash model.safetensors.index.json.
     """
     width = sizes.index_head_dim
     return (
@@ -41,13 +41,41 @@ def pooled_indexer_tensors(sizes: IndexerSizes, role: Role) -> tuple[TensorPatte
         vector("self_attn.indexer.k_norm.weight", width, role),
         vector("self_attn.indexer.k_norm.bias", width, role),
         matrix("self_attn.indexer.weights_proj", sizes.index_n_heads, sizes.hidden_size, role),
+    )
+
+
+def pooled_indexer_tensors(sizes: IndexerSizes, role: Role) -> tuple[TensorPattern, ...]:
+    """The same, and the 2 tensors that compress a pool of keys into one.
+
+    Source: zai-org/GLM-5.3-Flash model.safetensors.index.json.
+    """
+    width = sizes.index_head_dim
+    return (
+        *indexer_tensors(sizes, role),
         TensorPattern(name="self_attn.indexer.index_kpool_compress_ape", shape=(sizes.index_kpool, width), role=role),
         TensorPattern(name="self_attn.indexer.index_kpool_compress_gate", shape=(width, sizes.hidden_size), role=role),
     )
 
 
+def index_key(*, index_head_dim: int, term: str = "dsa_indexer") -> Buffer:
+    """The key an indexer without pooling keeps, `[index_head_dim]` bf16 a token, in the KV pages.
+
+    Source: transformers 5.23 cache_utils.py::DynamicIndexedLayer; vllm-project/vllm
+    vllm/model_executor/models/deepseek_v2.py::DeepseekV32IndexerCache pages it beside the latent.
+    """
+    return Buffer(
+        name="indexer.key",
+        term=term,
+        shape=(index_head_dim,),
+        dtype=DType.BF16,
+        per=TOKEN,
+        home=Home.PAGED,
+        rewind=Rewind.TRUNCATE,
+    )
+
+
 def indexer_rows(*, index_head_dim: int, index_kpool: int, term: str = "dsa_indexer") -> tuple[Buffer, ...]:
-    """The indexer's three buffers, each one row a token, reserved in whole pools.
+    """The three buffers of an indexer with pooled keys, each one row a token, reserved in whole pools.
 
     Source: Metrale/metrale-inference-alpha model-arch glm5next_dsa/state.rs::Glm5NextDsaState.alloc.
     """

@@ -10,10 +10,13 @@ from modelbones.ranks import Axis, Split, split
 from modelbones.tensors import Role, TensorPattern
 
 
-def kda(*, hidden_size: int, num_heads: int, head_dim: int, kernel: int) -> Part:
+def kda(
+    *, hidden_size: int, num_heads: int, head_dim: int, kernel: int, decay_shape: tuple[int, ...] | None = None
+) -> Part:
     """A KDA block: 15 tensors; recurrent and conv state, fixed in a sequence's length.
 
-    q, k and v share heads and width. Source of names and shapes: zai-org/GLM-5.3-Flash
+    q, k and v share heads and width. `decay_shape` is that of `A_log` where it is stored with
+    more dimensions than `[num_heads]`. Source of names and shapes: zai-org/GLM-5.3-Flash
     model.safetensors.index.json; of the state: Metrale/metrale-inference-alpha model-arch
     glm5next_skeleton.rs::state_budget.
     """
@@ -29,7 +32,7 @@ def kda(*, hidden_size: int, num_heads: int, head_dim: int, kernel: int) -> Part
             matrix("self_attn.g_a_proj", head_dim, hidden_size, Role.KDA),
             matrix("self_attn.g_b_proj", width, head_dim, Role.KDA, cut=heads_out),
             *(_conv(f"self_attn.{x}_conv1d.weight", width, kernel, heads_out) for x in "qkv"),
-            vector("self_attn.A_log", num_heads, Role.KDA, cut=out_heads(num_heads, num_heads), permitted=KEPT_F32),
+            _decay(decay_shape or (num_heads,), num_heads),
             vector("self_attn.dt_bias", width, Role.KDA, cut=heads_out, permitted=KEPT_F32),
             vector("self_attn.o_norm.weight", head_dim, Role.KDA),
             matrix("self_attn.o_proj", hidden_size, width, Role.KDA, cut=in_heads(width, num_heads)),
@@ -63,3 +66,9 @@ def kda(*, hidden_size: int, num_heads: int, head_dim: int, kernel: int) -> Part
 
 def _conv(name: str, width: int, kernel: int, cut: tuple[Split, ...]) -> TensorPattern:
     return TensorPattern(name=name, shape=(width, 1, kernel), role=Role.KDA, split=cut)
+
+
+def _decay(shape: tuple[int, ...], num_heads: int) -> TensorPattern:
+    """`A_log`: one decay a head, along the dimension that counts them."""
+    cut = split(Axis.HEADS, shape.index(num_heads), num_heads)
+    return TensorPattern(name="self_attn.A_log", shape=shape, role=Role.KDA, permitted=KEPT_F32, split=cut)

@@ -1,0 +1,37 @@
+"""DeepSeek-V3 and R1, Kimi-K2, Moonlight: dense latent attention, routed MLPs, one MTP layer.
+
+Source: transformers 5.23 modeling_deepseek_v3.py; deepseek-ai/DeepSeek-V3
+modeling_deepseek.py and model.safetensors.index.json.
+"""
+
+from __future__ import annotations
+
+from modelbones.config import Section
+from modelbones.families.family import Family
+from modelbones.families.model_config import concluded
+from modelbones.families.stacks.latent import LatentConfig, LatentForm, latent_skeleton, read_latent
+from modelbones.families.stacks.shrink import tiny
+from modelbones.skeleton import Skeleton
+
+FORM = LatentForm(source="transformers 5.23 configuration_deepseek_v3.py", null_rank=True)
+
+
+def read(top: Section) -> LatentConfig:
+    """The typed config of `top`; everything wrong with it is raised at once."""
+    return concluded(LatentConfig, top, top, source=FORM.source, **read_latent(top, FORM))
+
+
+def build(config: LatentConfig) -> Skeleton:
+    """The skeleton of a typed config."""
+    return latent_skeleton(config, FORM)
+
+
+FAMILY = Family(
+    name="deepseek_v3",
+    model_types=("deepseek_v3", "kimi_k2"),
+    title="DeepSeek-V3, DeepSeek-R1, Kimi-K2",
+    read=read,
+    build=build,
+    verified=("trunk names and shapes at full size against transformers 5.23 on the meta device",),
+    tiny=tiny,
+)

@@ -1,0 +1,51 @@
+"""zai-org/GLM-5.2, unquantised; GLM-5.3 has the same sizes.
+
+Source: its config.json. Layers 0, 1, 2, 6, 10, ..., 74 run an indexer.
+"""
+
+from typing import Any
+
+CONFIG: dict[str, Any] = {
+    "architectures": ["GlmMoeDsaForCausalLM"],
+    "model_type": "glm_moe_dsa",
+    "dtype": "bfloat16",
+    "vocab_size": 154880,
+    "hidden_size": 6144,
+    "intermediate_size": 12288,
+    "num_hidden_layers": 78,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 64,
+    "attention_bias": False,
+    "q_lora_rank": 2048,
+    "kv_lora_rank": 512,
+    "qk_head_dim": 256,
+    "qk_nope_head_dim": 192,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 256,
+    "index_n_heads": 32,
+    "index_head_dim": 128,
+    "index_topk": 2048,
+    "index_topk_freq": 4,
+    "index_skip_topk_offset": 3,
+    "indexer_types": ["full" if max(index - 2, 0) % 4 == 0 else "shared" for index in range(78)],
+    "index_share_for_mtp_iteration": True,
+    "mlp_layer_types": ["dense"] * 3 + ["sparse"] * 75,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 2048,
+    "n_group": 1,
+    "topk_group": 1,
+    "topk_method": "noaux_tc",
+    "norm_topk_prob": True,
+    "scoring_func": "sigmoid",
+    "routed_scaling_factor": 2.5,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-05,
+    "rope_parameters": {"rope_theta": 8000000, "rope_type": "default"},
+    "max_position_embeddings": 1048576,
+    "num_nextn_predict_layers": 1,
+    "tie_word_embeddings": False,
+}

@@ -1,0 +1,1 @@
+"""Layer stacks that several families are made of: a typed config and the skeleton it gives."""

@@ -1,0 +1,61 @@
+"""A tiny config of the same shape for the latent and KDA stacks, for loaders' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelbones.families.shrinking import first_layers, resized
+
+_SIZES = {
+    "vocab_size": 512,
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "q_lora_rank": 64,
+    "kv_lora_rank": 64,
+    "qk_head_dim": 48,
+    "qk_nope_head_dim": 32,
+    "qk_rope_head_dim": 16,
+    "v_head_dim": 32,
+    "head_dim": 16,
+    "index_n_heads": 2,
+    "index_head_dim": 32,
+    "index_topk": 16,
+    "n_routed_experts": 8,
+    "num_experts": 8,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "num_experts_per_token": 2,
+    "n_group": 1,
+    "num_expert_group": 1,
+    "topk_group": 1,
+    "moe_intermediate_size": 128,
+    "max_position_embeddings": 4096,
+    "model_max_length": 4096,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_LINEAR = {"num_heads": 4, "head_dim": 32}
+_PER_LAYER = ("layer_types", "mlp_layer_types", "indexer_types", "index_topk_pattern")
+_INDICES = ("kda_layers", "full_attn_layers")
+
+
+def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
+    """`raw` with its first `num_layers` layers and small sizes, in the text section where there is one."""
+    text = raw.get("text_config")
+    if isinstance(text, Mapping):
+        return {**raw, "text_config": _text(text, num_layers)}
+    return _text(raw, num_layers)
+
+
+def _text(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
+    text = first_layers(resized(raw, _SIZES), num_layers, per_layer=_PER_LAYER)
+    if isinstance(text.get("first_k_dense_replace"), int):
+        text["first_k_dense_replace"] = min(text["first_k_dense_replace"], num_layers)
+    if isinstance(text.get("linear_attn_config"), Mapping):
+        linear = resized(text["linear_attn_config"], _LINEAR)
+        text["linear_attn_config"] = first_layers(linear, num_layers, indices=_INDICES, first_index=1)
+    return text
