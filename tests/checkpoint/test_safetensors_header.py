@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from modelbones.checkpoint.exact import walk
 from modelbones.checkpoint.header import _loads, _plain, parse_header
 from modelbones.checkpoint.stored import Forms, Header, Stored
+from modelbones.checkpoint.text import is_too_deep
 from modelbones.dtypes import DType
 from modelbones.errors import HeaderError, TruncatedError
 from tests.checkpoint.corpus import CORPUS
@@ -84,6 +85,34 @@ def test_all_faults_of_a_header_are_collected() -> None:
         'tensor "c": found 9 bytes of data (0 to 9); expected 2 for U8 [2]',
     ]
     assert caught.value.names == ("a", "b", "c")
+
+
+def test_the_walk_stops_after_100_faults() -> None:
+    raw = b"{" + b",".join(b'"%d":1' % at for at in range(1000)) + b"}"
+    with pytest.raises(HeaderError) as caught:
+        parse_header(raw, place="m")
+    assert str(caught.value).endswith("again (at least 99 more faults in this header)")
+    assert len(caught.value.faults) == 100
+    assert len(caught.value.names) == 1000
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_deep"),
+    [
+        (b"[" * 127 + b"]" * 127, False),
+        (b"[" * 128 + b"]" * 128, True),
+        (b'{"a":' * 127 + b"1" + b"}" * 127, False),
+        (b'{"a":' * 128 + b"1" + b"}" * 128, True),
+        (b"[" + b"[[]]," * 1000 + b"[]]", False),
+        (b'["' + b"[" * 200 + b'"]', False),
+        (b'["\\"' + b"[" * 200 + b'"]', False),
+        (b"[" * 128, True),
+        (b"]" * 128, False),
+        (b'"' + b"[" * 200, False),
+    ],
+)
+def test_the_depth_of_a_text_is_that_of_its_brackets_outside_strings(raw: bytes, is_deep: bool) -> None:
+    assert is_too_deep(raw) is is_deep
 
 
 def test_a_message_shows_no_control_characters_and_no_endless_name() -> None:

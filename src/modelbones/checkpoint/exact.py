@@ -17,6 +17,7 @@ from modelbones.checkpoint.text import DEEPEST, Literal, Members, is_too_deep, r
 from modelbones.errors import Fault, HeaderError
 
 MOST_FAULTS = 100
+"""Faults after which the walk stops: enough to tell what kind of damage it is."""
 _KEYS = ("dtype", "shape", "data_offsets")
 
 
@@ -40,10 +41,15 @@ def walk(raw: bytes, *, place: str, forms: Forms) -> Header:
     members = read_members(raw)
     assert isinstance(members, Members)
     faults = _Faults()
-    for key, count in members.repeated():
+    for key, count in islice(members.repeated(), MOST_FAULTS):
         faults.note(_path(key), f"named {count} times", "once")
     metadata = _metadata(members, faults)
-    rows = [row for name, value in members if name != METADATA and (row := _row(name, value, forms, faults))]
+    rows = []
+    for name, value in members:
+        if len(faults) >= MOST_FAULTS:
+            break
+        if name != METADATA and (row := _row(name, value, forms, faults)):
+            rows.append(row)
     if not faults:
         _check_tiling(rows, faults)
     if faults:
@@ -63,7 +69,8 @@ def _path(name: str) -> str:
 
 def _refusal(faults: _Faults, *, place: str, names: tuple[str, ...]) -> HeaderError:
     first = faults[0]
-    rest = f" ({counted(len(faults) - 1, 'more fault')} in this header)" if len(faults) > 1 else ""
+    at_least = "at least " if len(faults) >= MOST_FAULTS else ""
+    rest = f" ({at_least}{counted(len(faults) - 1, 'more fault')} in this header)" if len(faults) > 1 else ""
     return HeaderError(
         place=place,
         found=f"{first.path}: {first.found}",

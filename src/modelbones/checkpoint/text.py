@@ -14,7 +14,9 @@ from collections.abc import Iterator
 DEEPEST = 127
 """Levels of brackets read. Source: serde_json de.rs::Deserializer, which safetensors uses."""
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Literal(str):
@@ -46,17 +48,18 @@ def diagnose(raw: bytes, *, what: str) -> tuple[str, str]:
 
 
 def is_too_deep(raw: bytes) -> bool:
-    """Whether brackets outside strings nest deeper than `DEEPEST`."""
-    depth = 0
-    for match in _TOKEN.finditer(raw):
-        token = match[0]
-        if token in b"[{":
-            depth += 1
-            if depth > DEEPEST:
-                return True
-        elif token in b"]}":
-            depth -= 1
-    return False
+    """Whether brackets outside strings nest deeper than `DEEPEST`.
+
+    Each round takes away the innermost pairs, a level of each branch. Of a text that is not
+    JSON, where kinds may cross, the brackets left open are what counts.
+    """
+    brackets = _STRING.sub(b"", raw).translate(_SQUARE, _NOT_BRACKETS)
+    for _ in range(DEEPEST):
+        fewer = brackets.replace(b"[]", b"")
+        if len(fewer) == len(brackets):
+            return fewer.count(b"[") > DEEPEST
+        brackets = fewer
+    return bool(brackets)
 
 
 def read_members(raw: bytes) -> object:
