@@ -162,6 +162,8 @@ class Skeleton:
         final: What runs after the last text layer.
         open_prefixes: Prefixes of modules whose tensors are listed and counted, but not
             judged, with the group each belongs to.
+        optional_groups: Groups a release may leave out whole: its config does not say
+            whether they are stored.
     """
 
     model_type: str
@@ -175,6 +177,7 @@ class Skeleton:
     work: tuple[Buffer, ...]
     final: tuple[FinalStep, ...]
     open_prefixes: tuple[tuple[str, Group], ...] = ()
+    optional_groups: frozenset[Group] = frozenset()
 
     def all_layers(self) -> tuple[Layer, ...]:
         """The text stack and then the MTP layer, in checkpoint index order."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from modelbones.parts.ends import INPUT_NORM, POST_ATTENTION_NORM
+from modelbones.parts.ends import (
+    INPUT_NORM,
+    POST_ATTENTION_NORM,
+    POST_FEEDFORWARD_NORM,
+    PRE_FEEDFORWARD_NORM,
+    SINGLE_NORM,
+)
 from modelbones.skeleton import Final, FinalStep, ResidualStep, Site, Step
 
 
@@ -34,6 +40,18 @@ PRE_NORM = both_sites()
 
 HYPER_CONNECTED = both_sites(hyper=True)
 """The same between the collapse and the mixing of several residual streams."""
+
+SANDWICH = (
+    *site_steps(Site.ATTN, INPUT_NORM, Step.MIXER),
+    ResidualStep(Step.NORM, weight=POST_ATTENTION_NORM),
+    *site_steps(Site.FFN, PRE_FEEDFORWARD_NORM, Step.MLP),
+    ResidualStep(Step.NORM, weight=POST_FEEDFORWARD_NORM),
+)
+"""A second norm behind each sublayer, before its output is added."""
+
+MIXER_ONLY = site_steps(Site.ATTN, SINGLE_NORM, Step.MIXER)
+MLP_ONLY = site_steps(Site.FFN, SINGLE_NORM, Step.MLP)
+"""The one site of a layer that holds a mixer or an MLP, not both."""
 
 
 def norm_and_head(norm: str) -> tuple[FinalStep, ...]:

@@ -25,10 +25,16 @@ _FAMILY_OF = {
     "deepseek_v2": "deepseek_v2",
     "deepseek_v3": "deepseek_v3",
     "kimi_k2": "deepseek_v3",
+    "kimi_k25": "kimi_k25",
     "deepseek_v32": "deepseek_v32",
     "glm_moe_dsa": "glm_moe_dsa",
     "glm4_moe_lite": "glm4_moe_lite",
     "llama": "llama",
+    "qwen3_next": "qwen3_next",
+    "qwen3_5": "qwen3_5",
+    "qwen3_5_text": "qwen3_5",
+    "qwen3_5_moe": "qwen3_5_moe",
+    "qwen3_5_moe_text": "qwen3_5_moe",
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
@@ -38,10 +44,14 @@ _PRESETS = {
     "deepseek-coder-v2": "deepseek_coder_v2",
     "deepseek-v3": "deepseek_v3",
     "kimi-k2": "kimi_k2",
+    "kimi-k2.5": "kimi_k2_5",
     "deepseek-v3.2": "deepseek_v3_2",
     "glm-5.2": "glm_5_2",
     "glm-4.7-flash": "glm_4_7_flash",
     "llama-3.1-8b": "llama_3_1_8b",
+    "qwen3-next-80b-a3b": "qwen3_next_80b_a3b",
+    "qwen3.5-27b": "qwen3_5_27b",
+    "qwen3.5-35b-a3b": "qwen3_5_35b_a3b",
 }
 """Preset name -> module in `modelbones.families.presets`."""
 

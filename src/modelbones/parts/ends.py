@@ -9,6 +9,9 @@ from modelbones.tensors import Role, TensorPattern
 
 INPUT_NORM = "input_layernorm.weight"
 POST_ATTENTION_NORM = "post_attention_layernorm.weight"
+PRE_FEEDFORWARD_NORM = "pre_feedforward_layernorm.weight"
+POST_FEEDFORWARD_NORM = "post_feedforward_layernorm.weight"
+SINGLE_NORM = "norm.weight"
 
 
 def pre_norms(*, hidden_size: int) -> Part:
@@ -19,15 +22,26 @@ def pre_norms(*, hidden_size: int) -> Part:
     )
 
 
-def embeddings(prefix: str, *, vocab_size: int, hidden_size: int) -> TensorPattern:
+def sandwich_norms(*, hidden_size: int) -> Part:
+    """An RMSNorm in front of each sublayer and another behind it."""
+    names = (INPUT_NORM, POST_ATTENTION_NORM, PRE_FEEDFORWARD_NORM, POST_FEEDFORWARD_NORM)
+    return Part(name="sandwich_norms", tensors=tuple(vector(name, hidden_size, Role.LAYER_NORM) for name in names))
+
+
+def single_norm(*, hidden_size: int) -> Part:
+    """The RMSNorm in front of a single-site layer's one sublayer."""
+    return Part(name="single_norm", tensors=(vector(SINGLE_NORM, hidden_size, Role.LAYER_NORM),))
+
+
+def embeddings(prefix: str, *, vocab_size: int, hidden_size: int, name: str = "embed_tokens") -> TensorPattern:
     """The token embedding, `[vocab_size, hidden_size]`."""
     rows = split(Axis.VOCAB, 0, vocab_size)
-    return matrix(f"{prefix}embed_tokens", vocab_size, hidden_size, Role.EMBEDDINGS, cut=rows)
+    return matrix(f"{prefix}{name}", vocab_size, hidden_size, Role.EMBEDDINGS, cut=rows)
 
 
-def final_norm(prefix: str, *, hidden_size: int) -> TensorPattern:
+def final_norm(prefix: str, *, hidden_size: int, name: str = "norm") -> TensorPattern:
     """The RMSNorm after the last layer."""
-    return vector(f"{prefix}norm.weight", hidden_size, Role.FINAL_NORM)
+    return vector(f"{prefix}{name}.weight", hidden_size, Role.FINAL_NORM)
 
 
 def lm_head(*, vocab_size: int, hidden_size: int, name: str = "lm_head") -> TensorPattern:

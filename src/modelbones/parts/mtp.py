@@ -41,6 +41,23 @@ def mtp_head(*, hidden_size: int, vocab_size: int, buffers: tuple[Buffer, ...] =
     )
 
 
+def joined_head(*, hidden_size: int) -> Part:
+    """The head of an MTP module apart, in Qwen's words: its own final norm stands beside it.
+
+    `fc` takes `[norm(embedding), norm(hidden)]`; embedding and head are the trunk's. Source:
+    vllm-project/vllm vllm/model_executor/models/qwen3_next_mtp.py; ModelTC/LightLLM
+    lightllm/models/qwen3next_mtp.
+    """
+    norms = ("pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm")
+    return Part(
+        name="mtp_head",
+        tensors=(
+            matrix("fc", hidden_size, 2 * hidden_size, Role.MTP_HEAD),
+            *(vector(f"{norm}.weight", hidden_size, Role.MTP_HEAD) for norm in norms),
+        ),
+    )
+
+
 def proposer_buffers(*, hidden_size: int, vocab_size: int) -> tuple[Buffer, ...]:
     """The five work buffers a draft proposer owns for each sequence.
 
