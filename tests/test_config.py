@@ -259,7 +259,8 @@ def test_a_value_nested_deeper_than_python_recurses_is_shown() -> None:
 
 
 def test_unread_keys_are_listed_in_file_order_with_their_paths() -> None:
-    values = {"a": 1, "b": {"c": 2, "d": {"e": 3}, "f": {}}, "g": [1], "h": {"i": 1}, "j": 4}
+    """A null is an absent key: those that were looked at were listed all the same."""
+    values = {"a": 1, "b": {"c": 2, "d": {"e": 3}, "f": {}}, "g": [1], "h": {"i": 1}, "j": 4, "n": None}
     assert list(unread_paths(values, {"a", "b.c", "h"})) == ["b.d.e", "b.f", "g", "j"]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,18 +84,14 @@ def test_a_file_past_the_limit_is_refused() -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused_as_ours(raw: bytes) -> None:
-    try:
+    with suppress(ModelbonesError):
         assert isinstance(parse_config(raw, place="config.json"), dict)
-    except ModelbonesError as error:
-        assert "Traceback" not in str(error)
 
 
 @given(st.text(alphabet='{}[]",:01.eE+-ntf\\u d8', max_size=40))
 def test_any_text_that_looks_like_json_is_read_or_refused_as_ours(text: str) -> None:
-    try:
+    with suppress(ModelbonesError):
         assert parse_config(text.encode(), place="config.json") == json.loads(text)
-    except ModelbonesError:
-        pass
 
 
 def test_a_file_and_the_directory_that_holds_it_read_alike(tmp_path: Path) -> None:
