@@ -35,6 +35,7 @@ _FAMILY_OF = {
     "qwen3_5_text": "qwen3_5",
     "qwen3_5_moe": "qwen3_5_moe",
     "qwen3_5_moe_text": "qwen3_5_moe",
+    "nemotron_h": "nemotron_h",
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
@@ -52,6 +53,7 @@ _PRESETS = {
     "qwen3-next-80b-a3b": "qwen3_next_80b_a3b",
     "qwen3.5-27b": "qwen3_5_27b",
     "qwen3.5-35b-a3b": "qwen3_5_35b_a3b",
+    "nemotron-3-nano-30b-a3b": "nemotron_3_nano_30b_a3b",
 }
 """Preset name -> module in `modelbones.families.presets`."""
 
