@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelbones.config_file import parse_config
@@ -768,6 +768,9 @@ _SPOTS = [
 ]
 
 
+_LONGER = settings(max_examples=5 * settings().max_examples)
+
+
 @st.composite
 def _damaged(draw: st.DrawFn) -> dict[str, Any]:
     config = nested()
@@ -781,7 +784,7 @@ def _damaged(draw: st.DrawFn) -> dict[str, Any]:
         else:
             if isinstance(section, list):
                 if section:
-                    section[path[-1] if path[-1] < len(section) else 0] = draw(_JSON)
+                    section[min(step, len(section) - 1) if isinstance(step := path[-1], int) else 0] = draw(_JSON)
             elif draw(st.booleans()) and draw(st.booleans()):
                 section.pop(path[-1], None)
             else:
@@ -791,6 +794,7 @@ def _damaged(draw: st.DrawFn) -> dict[str, Any]:
     return config
 
 
+@_LONGER
 @given(_damaged(), st.integers(0, 2**40), st.booleans())
 def test_a_damaged_config_reads_or_is_refused_as_ours(config: dict[str, Any], tokens: int, spec_on: bool) -> None:
     with suppress(ModelbonesError):
@@ -809,6 +813,7 @@ def test_a_damaged_config_reads_or_is_refused_as_ours(config: dict[str, Any], to
     assert skeleton.structural_tensor_set()
 
 
+@_LONGER
 @given(_damaged())
 def test_a_damaged_config_reads_from_its_file_as_from_its_mapping(config: dict[str, Any]) -> None:
     try:
