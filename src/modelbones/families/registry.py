@@ -36,6 +36,15 @@ _FAMILY_OF = {
     "qwen3_5_moe": "qwen3_5_moe",
     "qwen3_5_moe_text": "qwen3_5_moe",
     "nemotron_h": "nemotron_h",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "qwen3_moe": "qwen3_moe",
+    "mistral": "mistral",
+    "mixtral": "mixtral",
+    "glm4_moe": "glm4_moe",
+    "gpt_oss": "gpt_oss",
+    "gemma3": "gemma3",
+    "gemma3_text": "gemma3",
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
@@ -54,6 +63,14 @@ _PRESETS = {
     "qwen3.5-27b": "qwen3_5_27b",
     "qwen3.5-35b-a3b": "qwen3_5_35b_a3b",
     "nemotron-3-nano-30b-a3b": "nemotron_3_nano_30b_a3b",
+    "qwen2.5-7b": "qwen2_5_7b",
+    "qwen3-8b": "qwen3_8b",
+    "qwen3-30b-a3b": "qwen3_30b_a3b",
+    "mistral-7b": "mistral_7b",
+    "mixtral-8x7b": "mixtral_8x7b",
+    "glm-4.5-air": "glm_4_5_air",
+    "gpt-oss-120b": "gpt_oss_120b",
+    "gemma-3-4b": "gemma_3_4b",
 }
 """Preset name -> module in `modelbones.families.presets`."""
 

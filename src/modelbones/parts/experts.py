@@ -59,6 +59,14 @@ def router(at: str, *, hidden_size: int, num_experts: int, selection_bias: bool 
     return matrix(f"{at}.gate", num_experts, hidden_size, Role.ROUTER), *((bias,) if selection_bias else ())
 
 
+def biased_router(at: str, *, hidden_size: int, num_experts: int) -> tuple[TensorPattern, ...]:
+    """`at.router`, a linear layer with a bias: a row an expert."""
+    return (
+        matrix(f"{at}.router", num_experts, hidden_size, Role.ROUTER),
+        vector(f"{at}.router.bias", num_experts, Role.ROUTER),
+    )
+
+
 def gated_shared_expert(at: str, *, hidden_size: int, width: int) -> tuple[TensorPattern, ...]:
     """One expert every token passes, its output scaled by a gate of one row."""
     return (
@@ -80,4 +88,23 @@ def ungated_mlp(
         matrix(f"{at}.up_proj", width, hidden_size, role, cut=(rows,)),
         matrix(f"{at}.down_proj", hidden_size, width, role, cut=(columns,)),
         *(biases if bias else ()),
+    )
+
+
+def ungated_experts(at: str, *, hidden_size: int, width: int, num_experts: int) -> tuple[TensorPattern, ...]:
+    """Two matrices an expert, each a tensor of its own under `at.experts.N`."""
+    one = ungated_mlp(f"{at}.experts.{EXPERT}", hidden_size, width, EXPERTS, Axis.EXPERT_FFN)
+    return tuple(replace(pattern, num_experts=num_experts) for pattern in one)
+
+
+def latent_projections(at: str, *, hidden_size: int, latent_size: int, bias: bool = False) -> tuple[TensorPattern, ...]:
+    """Into the width the routed experts work at, and back; every rank holds them whole."""
+    sizes = (("fc1_latent_proj", latent_size, hidden_size), ("fc2_latent_proj", hidden_size, latent_size))
+    return tuple(
+        pattern
+        for name, rows, columns in sizes
+        for pattern in (
+            matrix(f"{at}.{name}", rows, columns, EXPERTS),
+            *((vector(f"{at}.{name}.bias", rows, EXPERTS),) if bias else ()),
+        )
     )

@@ -58,6 +58,24 @@ def joined_head(*, hidden_size: int) -> Part:
     )
 
 
+def start_projections(*, hidden_size: int) -> Part:
+    """What the first of several MTP layers has beside its block: `eh_proj` over two normed inputs."""
+    role = Role.MTP_HEAD
+    return Part(
+        name="mtp_head",
+        tensors=(
+            matrix("eh_proj", hidden_size, 2 * hidden_size, role),
+            vector("enorm.weight", hidden_size, role),
+            vector("hnorm.weight", hidden_size, role),
+        ),
+    )
+
+
+def end_norm(*, hidden_size: int) -> Part:
+    """What the last of several MTP layers has beside its block."""
+    return Part(name="mtp_end", tensors=(vector("final_layernorm.weight", hidden_size, Role.MTP_HEAD),))
+
+
 def proposer_buffers(*, hidden_size: int, vocab_size: int) -> tuple[Buffer, ...]:
     """The five work buffers a draft proposer owns for each sequence.
 

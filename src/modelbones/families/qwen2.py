@@ -1,0 +1,66 @@
+"""Qwen2 and Qwen2.5: grouped attention with query, key and value biases, windows on upper layers where switched on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modelbones.config import Section, integer
+from modelbones.families.family import Family
+from modelbones.families.reading.decoder import DecoderConfig, around, count_layers, finish
+from modelbones.families.reading.heads import head_sizes
+from modelbones.families.reading.windows import switched_windows
+from modelbones.families.stacks.decoder import decoder, layers_of
+from modelbones.families.stacks.windowed import full_and_window
+from modelbones.parts.attention import AttentionForm, AttentionSizes
+from modelbones.parts.ends import pre_norms
+from modelbones.parts.mlp import dense_mlp
+from modelbones.skeleton import Mixer, Mlp, Skeleton
+
+_SOURCE = "transformers 5.23 configuration_qwen2.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qwen2Config(DecoderConfig):
+    """A `qwen2` config; `mixers` holds one entry for each layer."""
+
+    intermediate_size: int
+    attention: AttentionSizes
+    mixers: tuple[Mixer, ...]
+    sliding_window: int | None
+
+
+def read(top: Section) -> Qwen2Config:
+    """The typed config of `top`."""
+    facts = around(top, source=_SOURCE)
+    num_layers = count_layers(top)
+    mixers, window = switched_windows(top, num_layers, source=_SOURCE)
+    return finish(
+        Qwen2Config,
+        top,
+        vocab_size=integer(top.at("vocab_size")),
+        num_hidden_layers=num_layers,
+        intermediate_size=integer(top.at("intermediate_size")),
+        attention=head_sizes(top, facts["hidden_size"], source=_SOURCE, ungrouped=True, divided=True),
+        mixers=mixers,
+        sliding_window=window,
+        **facts,
+    )
+
+
+def build(config: Qwen2Config) -> Skeleton:
+    """The skeleton of a typed config."""
+    hidden = config.hidden_size
+    mixers = full_and_window(config.attention, AttentionForm(qkv_bias=True), config.sliding_window)
+    dense = dense_mlp(hidden_size=hidden, intermediate_size=config.intermediate_size)
+    kinds = ((mixer, Mlp.DENSE) for mixer in config.mixers)
+    return decoder(config, layers_of(kinds, {**mixers, Mlp.DENSE: dense}, pre_norms(hidden_size=hidden)))
+
+
+FAMILY = Family(
+    name="qwen2",
+    model_types=("qwen2",),
+    title="Qwen2.5 7B",
+    read=read,
+    build=build,
+    verified=("names and shapes at full size against transformers 5.23 on the meta device",),
+)
