@@ -37,6 +37,7 @@ class Role(Enum):
     KDA = "kda"
     DSA = "dsa"
     MLA = "mla"
+    COMPRESSED = "compressed_attention"
     ATTENTION = "attention"
     GDN = "gdn"
     MAMBA2 = "mamba2"
@@ -91,6 +92,9 @@ class TensorPattern:
         num_experts: Experts it repeats over; 0 when it does not.
         group: The part of the release it belongs to.
         required: False when a release may leave it out.
+        stands_for: The contract's names this stored tensor holds, when a dialect spells them
+            so; None when it is one of the contract's own, empty when another one counts.
+        stacked: Experts stacked in each tensor; 0 when none are.
     """
 
     name: str
@@ -102,6 +106,8 @@ class TensorPattern:
     num_experts: int = 0
     group: Group = Group.TRUNK
     required: bool = True
+    stands_for: tuple[str, ...] | None = None
+    stacked: int = 0
 
     @property
     def is_structural(self) -> bool:
@@ -123,9 +129,25 @@ class TensorPattern:
         return replace(self, name=prefix + self.name, layers=layers, group=group)
 
     @property
+    def is_packable(self) -> bool:
+        """Whether some quantiser may pack it: a matrix, or a stack of them, with a weight's name."""
+        return self.name.endswith(".weight") and len(self.shape) >= 2
+
+    @property
     def is_linear(self) -> bool:
-        """Whether it is the weight of a linear layer, which a quantiser may pack."""
-        return self.name.endswith(".weight") and len(self.shape) == 2 and self.role is not Role.EMBEDDINGS
+        """Whether it is the weight of a linear layer, which a quantisation config speaks of."""
+        is_matrix = len(self.shape) == 2 or (len(self.shape) == 3 and self.role is Role.EXPERTS)
+        return self.is_packable and is_matrix and self.role is not Role.EMBEDDINGS
+
+    @property
+    def logical_each(self) -> int:
+        """How many tensors of the contract one stored tensor stands for."""
+        return 1 if self.stands_for is None else len(self.stands_for) * max(1, self.stacked)
+
+    def logical_names(self, layer: int | None) -> list[str]:
+        """The contract's names for what it stores in one layer, experts left out."""
+        templates = (self.name,) if self.stands_for is None else self.stands_for
+        return [name if layer is None else name.replace(LAYER, str(layer)) for name in templates]
 
     def names(self) -> Iterator[str]:
         """Every name it stands for, layer by layer and expert by expert."""

@@ -116,10 +116,10 @@ class Audit:
 _SERIOUSNESS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def audit(skeleton: Skeleton, census: Census, claim: Claim | None, options: Options | None = None) -> Audit:
-    """Hold `skeleton`'s contract and `claim` against what `census` found."""
+def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options: Options | None = None) -> Audit:
+    """Hold `skeleton`'s contract and `claims` against what `census` found."""
     options = options or Options()
-    binder = Binder(census, _lost(census), claim)
+    binder = Binder(census, _lost(census), claims)
     bounds = [binder.bind(pattern) for pattern in skeleton.patterns]
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
@@ -130,7 +130,7 @@ def audit(skeleton: Skeleton, census: Census, claim: Claim | None, options: Opti
             findings += _group_findings(group, judged, bounds, options)
             findings += renamed_findings([entry for entry in renamed if entry[0].pattern.group is group])
             findings += strangers.get(group, [])
-    findings += claim_findings([bound for bound in bounds if options.judges(bound.pattern.group)], claim)
+    findings += claim_findings([bound for bound in bounds if options.judges(bound.pattern.group)], claims)
     structural = skeleton.structural_tensor_set()
     raw = account(structural, census.tensors.keys())
     return Audit(
@@ -178,8 +178,8 @@ class _Sums:
     def add(self, bound: Bound) -> None:
         pattern = bound.pattern
         if pattern.required:
-            self.bound += bound.bound
-            self.required += pattern.count
+            self.bound += bound.bound * pattern.logical_each
+            self.required += pattern.count * pattern.logical_each
             self.lost += bound.lost
         self.wrong += len(bound.wrong)
         self.tensors += bound.tensors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from modelbones.checkpoint.stored import Stored
@@ -31,23 +32,34 @@ class Want(NamedTuple):
     accepts: Callable[[Stored], bool]
 
 
+class Clash(Enum):
+    """How a stored weight contradicts a claim."""
+
+    UNPACKED = "unpacked"
+    """Claimed to be quantised, stored plain."""
+    UNCLAIMED = "unclaimed"
+    """Stored quantised, claimed to be plain."""
+    OTHER_SCHEME = "other_scheme"
+    """Quantised in another scheme than claimed."""
+
+
 @dataclass(slots=True)
 class Bound:
     """What one pattern found.
 
     Attributes:
         pattern: The pattern.
-        bound: Logical tensors that are there and right.
-        lost: Logical tensors that are in a file no one could read.
+        bound: Stored weights that are there and right.
+        lost: Names in a file no one could read.
         tensors: Stored tensors they take, sidecars included.
         nbytes: Bytes of those.
         missing: Names that are not stored.
         wrong: What is stored and wrong.
         wants: What may be stored under another name: every missing name and sidecar.
         risky: Names stored in a type that loads but harms.
-        schemes: Scheme -> (logical tensors, bytes with sidecars).
-        unclaimed: Weights that are quantised and not claimed to be.
-        unpacked: Weights that are claimed to be quantised and are not.
+        schemes: Scheme -> weights stored so.
+        scheme_bytes: Scheme -> bytes, sidecars included.
+        clashes: (number of the claim, how) -> weights that contradict it.
     """
 
     pattern: TensorPattern
@@ -61,5 +73,14 @@ class Bound:
     risky: list[str] = field(default_factory=list)
     schemes: Counter[str] = field(default_factory=Counter)
     scheme_bytes: Counter[str] = field(default_factory=Counter)
-    unclaimed: list[str] = field(default_factory=list)
-    unpacked: list[str] = field(default_factory=list)
+    clashes: dict[tuple[int, Clash], list[str]] = field(default_factory=dict)
+
+    def count(self, scheme: str, nbytes: int) -> None:
+        """Count one weight that is right."""
+        self.bound += 1
+        self.schemes[scheme] += 1
+        self.scheme_bytes[scheme] += nbytes
+
+    def clash(self, number: int, how: Clash, name: str) -> None:
+        """Note one weight that contradicts a claim."""
+        self.clashes.setdefault((number, how), []).append(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from modelbones.audit.bound import Bound
+from modelbones.audit.bound import Bound, Clash
 from modelbones.audit.words import many, one_finding
 from modelbones.findings import Code, Finding, Severity
 from modelbones.quant.claim import Claim
@@ -54,44 +54,56 @@ def pattern_findings(bound: Bound) -> list[Finding]:
     return findings
 
 
-def claim_findings(bounds: list[Bound], claim: Claim | None) -> list[Finding]:
-    """Where the config's quantisation claim contradicts what is stored: one finding each way."""
-    unpacked = [(bound, name) for bound in bounds for name in bound.unpacked]
-    unclaimed = [(bound, name) for bound in bounds for name in bound.unclaimed]
+_CLASH = {
+    Clash.UNPACKED: (
+        "stored unquantised, though {place} claims {schemes} for them",
+        "exclude these modules in the quantisation config: what is stored wins",
+        "engines allocate packed weights for them and fail, or read them wrongly",
+    ),
+    Clash.UNCLAIMED: (
+        "stored quantised, though {place} leaves them unquantised",
+        "claim these modules in the quantisation config",
+        "engines load the packed numbers as if they were plain weights",
+    ),
+    Clash.OTHER_SCHEME: (
+        "stored in another scheme than {place} claims, {schemes}",
+        "name the scheme that is stored in the quantisation config",
+        "engines decode them by the wrong rule or fail",
+    ),
+}
+
+
+def claim_findings(bounds: list[Bound], claims: tuple[Claim, ...]) -> list[Finding]:
+    """Where a quantisation claim contradicts what is stored: one finding a kind of clash.
+
+    Claims that are contradicted by the same weights share their finding.
+    """
     findings = []
-    if claim is not None and unpacked:
-        findings.append(
-            _conflict(
-                unpacked,
-                found=f"stored unquantised, though {claim.place} claims {claim.scheme} for them",
-                expected=f"{claim.scheme} on every module that is not excluded",
-                fix="exclude these modules in the quantisation config",
-                why="engines allocate packed weights for them and fail, or read them wrongly",
-            )
-        )
-    if unclaimed:
-        said = "the config claims nothing" if claim is None else f"{claim.place} excludes them from {claim.scheme}"
-        findings.append(
-            _conflict(
-                unclaimed,
-                found=f"stored quantised, though {said}",
-                expected="what the quantisation config says",
-                fix="claim these modules in the quantisation config",
-                why="engines load the packed numbers as if they were plain weights",
-            )
-        )
+    for how in Clash:
+        clashing: dict[tuple[str, ...], list[Claim]] = {}
+        for number, claim in enumerate(claims):
+            names = tuple(name for bound in bounds for name in bound.clashes.get((number, how), ()))
+            if names:
+                clashing.setdefault(names, []).append(claim)
+        findings += [_conflict(how, same, bounds, claims) for same in clashing.values()]
     return findings
 
 
-def _conflict(weights: list[tuple[Bound, str]], *, found: str, expected: str, fix: str, why: str) -> Finding:
+def _conflict(how: Clash, same: list[Claim], bounds: list[Bound], claims: tuple[Claim, ...]) -> Finding:
+    number = claims.index(same[0])
+    weights = [(bound, name) for bound in bounds for name in bound.clashes.get((number, how), ())]
     kinds = Counter(bound.pattern.role.value for bound, _ in weights)
     listed = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in sorted(kinds.items()))
+    place = " and ".join(claim.place for claim in same)
+    found, fix, why = _CLASH[how]
+    words = found.format(place=place, schemes=same[0].scheme)
+    noun = "linear weight is" if len(weights) == 1 else "linear weights are"
     return one_finding(
         Code.QUANT_CONFLICT,
         weights[0][1],
-        found=f"{len(weights):,} linear weights from here on ({listed}) {found}",
-        expected=expected,
+        found=f"{len(weights):,} {noun} ({listed}; this is the first) {words}",
+        expected="a config that says what is stored",
         fix=fix,
         why=why,
-        detail={"count": len(weights), "kinds": dict(sorted(kinds.items()))},
+        detail={"count": len(weights), "kinds": dict(sorted(kinds.items())), "clash": how.value},
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from modelbones.audit import Audit, Options, audit
 from modelbones.checkpoint.directory import read_checkpoint
 from modelbones.cli.arguments import add_model, add_output
+from modelbones.config_file import load_config
 from modelbones.errors import UsageError
+from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, read_config
 from modelbones.findings import Severity
-from modelbones.quant.registry import read_claim
+from modelbones.quant.registry import read_claims
 from modelbones.report.check import check_blocks, check_json, github_annotations
 from modelbones.report.write import write
 from modelbones.tensors import Group
@@ -53,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
     """Hold the checkpoint at MODEL against its config."""
     checkpoint = Path(args.model)
     config = read_config(args.config if args.config is not None else _config_beside(checkpoint))
-    claim = read_claim(config.declared.quantization, place=f"{config.declared.place} quantization_config")
+    claims = read_claims(_claimed(config, checkpoint), place=config.declared.place)
     options = Options(only=args.only, allow_absent=args.allow_absent)
-    result = audit(build(config), read_checkpoint(checkpoint), claim, options)
+    result = audit(build(config), read_checkpoint(checkpoint), claims, options)
     write(
         args.style,
         data=lambda: check_json(args.model, config.model_type, result),
@@ -63,6 +66,17 @@ def run(args: argparse.Namespace) -> int:
         annotations=lambda: github_annotations(result),
     )
     return _exit_code(result, is_strict=args.strict)
+
+
+def _claimed(config: ModelConfig, checkpoint: Path) -> list[tuple[str, Mapping[str, Any] | None]]:
+    """Everything that speaks of quantisation: the config, and modelopt's file beside it."""
+    place = config.declared.place
+    spoken: list[tuple[str, Mapping[str, Any] | None]] = [
+        (f"{place} {key}", words) for key, words in config.declared.quantization
+    ]
+    folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
+    beside = folder / "hf_quant_config.json"
+    return [*spoken, (str(beside), load_config(beside))] if beside.is_file() else spoken
 
 
 def _config_beside(checkpoint: Path) -> Path:

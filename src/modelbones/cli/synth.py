@@ -12,7 +12,7 @@ from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, family_of, read_config, read_mapping
 from modelbones.families.shrinking import shortest_stack
 from modelbones.quant.recipe import Recipe
-from modelbones.quant.registry import RECIPES, read_claim
+from modelbones.quant.registry import RECIPES
 from modelbones.report.synth import synth_blocks, synth_json
 from modelbones.report.write import write
 from modelbones.skeleton import Skeleton
@@ -77,10 +77,8 @@ def _shrunk(config: ModelConfig) -> dict[str, Any]:
 
 
 def _declared(raw: dict[str, Any], skeleton: Skeleton, recipe: Recipe | None) -> dict[str, Any]:
-    """`raw` with the quantisation it will have, which must read back as the same claim."""
-    plain = {key: value for key, value in raw.items() if key != "quantization_config"}
+    """`raw` with the quantisation it will have, in place of what it had."""
+    plain = {key: value for key, value in raw.items() if key not in ("quantization_config", "quantization")}
     if recipe is None:
         return plain
-    declared = recipe.declare(unpacked_modules(skeleton, recipe))
-    read_claim(declared, place="synth")
-    return {**plain, "quantization_config": declared}
+    return {**plain, recipe.key: recipe.declare(unpacked_modules(skeleton, recipe))}

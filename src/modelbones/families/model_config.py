@@ -22,7 +22,7 @@ class Declared:
         place: The file it was read from, or "<mapping>".
         model_type: The top-level word.
         architectures: Class names, as written.
-        quantization: The `quantization_config` object, raw; None when there is none.
+        quantization: What speaks of quantisation, raw: (dotted path, object) each.
         assumed: Absent keys that were given their declared meaning.
         unread: Dotted paths of keys no one read, in file order.
         raw: The whole config as it was read.
@@ -31,7 +31,7 @@ class Declared:
     place: str
     model_type: str
     architectures: tuple[str, ...]
-    quantization: Mapping[str, Any] | None
+    quantization: tuple[tuple[str, Mapping[str, Any]], ...]
     assumed: tuple[Assumption, ...]
     unread: tuple[str, ...]
     raw: Mapping[str, Any]
@@ -63,18 +63,21 @@ def declared_by(top: Section, *sections: Section) -> Declared:
     """What `top` and the sections below it say; call it last, when every key was read."""
     ledger = top.ledger
     ledger.read.update(("model_type", "architectures", "transformers_version"))
-    quantization = None
+    quantization: dict[str, Mapping[str, Any]] = {}
     for section in (top, *sections):
-        section.ledger.read.update(
-            path for path in (section.path_of(key) for key in ("model_type", "quantization_config"))
-        )
-        quantization = quantization or section.section("quantization_config")
+        ledger.read.add(section.path_of("model_type"))
+        for key in ("quantization_config", "quantization"):
+            ledger.read.add(section.path_of(key))
+            words = section.section(key)
+            # MLX writes the same object under both keys.
+            if words is not None and words.values not in quantization.values():
+                quantization[section.path_of(key)] = words.values
     architectures = top.values.get("architectures")
     return Declared(
         place=ledger.place,
         model_type=str(top.values.get("model_type")),
         architectures=tuple(architectures) if isinstance(architectures, list) else (),
-        quantization=None if quantization is None else quantization.values,
+        quantization=tuple(quantization.items()),
         assumed=tuple(ledger.assumed),
         unread=tuple(unread_paths(top.values, ledger.read)),
         raw=top.values,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+_ONE_EXPERT = re.compile(r"experts\.\d")
+NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,15 +15,40 @@ class Claim:
     """One producer's words about which modules are stored in which scheme.
 
     Attributes:
-        scheme: The scheme it names, as reports name it.
+        schemes: Every scheme it names.
         place: Where it stands, for messages.
-        is_excluded: Whether a module (its weight's name without ".weight") is left unquantised.
+        schemes_of: A module (its weight's name without ".weight") -> the schemes it may be
+            stored in; empty when it is left unquantised.
+        tells_experts_apart: Whether it names single experts, so that each must be asked about.
     """
 
-    scheme: str
+    schemes: frozenset[str]
     place: str
-    is_excluded: Callable[[str], bool]
+    schemes_of: Callable[[str], frozenset[str]]
+    tells_experts_apart: bool = False
 
-    def covers(self, weight: str) -> bool:
-        """Whether the linear weight of this full name is claimed to be quantised."""
-        return not self.is_excluded(weight.removesuffix(".weight"))
+    @property
+    def scheme(self) -> str:
+        """Its schemes, joined for a message."""
+        return " or ".join(sorted(self.schemes))
+
+    def wanted(self, weight: str) -> frozenset[str]:
+        """The schemes claimed for the linear weight of this full name; empty for none."""
+        return self.schemes_of(weight.removesuffix(".weight"))
+
+
+def nothing_claimed(place: str) -> Claim:
+    """The claim of a config without a word about quantisation: all is stored plain."""
+    return Claim(schemes=NOTHING, place=place, schemes_of=lambda _: NOTHING)
+
+
+def everything_but(
+    is_excluded: Callable[[str], bool], *, schemes: frozenset[str], place: str, entries: Iterable[str]
+) -> Claim:
+    """The claim that every linear module is stored in one of `schemes`, the excluded ones apart."""
+    return Claim(
+        schemes=schemes,
+        place=place,
+        schemes_of=lambda module: NOTHING if is_excluded(module) else schemes,
+        tells_experts_apart=any(_ONE_EXPERT.search(entry) for entry in entries),
+    )

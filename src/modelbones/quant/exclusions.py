@@ -5,9 +5,17 @@ A module's name is its weight's without ".weight".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from fnmatch import translate
+from typing import Any
 
 IsExcluded = Callable[[str], bool]
+
+
+def listed(entries: Any) -> tuple[str, ...]:
+    """The strings of a list in a config; anything else in it says nothing."""
+    return tuple(entry for entry in entries if isinstance(entry, str)) if isinstance(entries, list | tuple) else ()
 
 
 def component_match(entries: Iterable[str]) -> IsExcluded:
@@ -29,3 +37,52 @@ def component_match(entries: Iterable[str]) -> IsExcluded:
         )
 
     return is_excluded
+
+
+def wildcard_match(entries: Iterable[str]) -> IsExcluded:
+    """An entry is a shell pattern on the name, or a module above it.
+
+    Both the stored prefix and the one without "language_model." are tried, as loaders do.
+    Source: vllm-project/vllm vllm/model_executor/layers/quantization/modelopt.py::is_layer_excluded.
+    """
+    patterns = [translate(entry) for entry in entries] + [translate(f"{entry}.*") for entry in entries]
+    match = _any_of(patterns)
+    return lambda module: match(module) or match(module.replace(".language_model.", ".", 1))
+
+
+def regex_or_name_match(entries: Iterable[str]) -> IsExcluded:
+    """An entry is a full module name, or "re:" and a pattern matched from the name's start.
+
+    Source: vllm-project/vllm vllm/model_executor/layers/quantization/compressed_tensors/utils.py.
+    """
+    patterns = [
+        entry[3:] if entry.startswith("re:") else f"{re.escape(entry)}$"
+        for entry in entries
+        if not entry.startswith("re:") or _compiles(entry[3:])
+    ]
+    return _any_of(patterns)
+
+
+def substring_match(entries: Iterable[str]) -> IsExcluded:
+    """An entry excludes every module whose name it is a part of.
+
+    Source: transformers 5.23 quantizers/quantizers_utils.py for AWQ; vllm-project/vllm
+    vllm/model_executor/layers/quantization/awq.py::is_layer_skipped_awq.
+    """
+    wanted = tuple(entries)
+    return lambda module: any(entry in module for entry in wanted)
+
+
+def _any_of(patterns: list[str]) -> IsExcluded:
+    if not patterns:
+        return lambda _: False
+    compiled = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    return lambda module: compiled.match(module) is not None
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True

@@ -25,13 +25,13 @@ class Sidecar:
         leaf: What stands in the place of "weight" in its name.
         dtypes: Element types it may have; the first is what `synth` writes.
         shapes: Its shape, one rule for each way producers write it.
-        required: Whether the weight cannot be decoded without it.
+        is_required: Whether the weight cannot be decoded without it.
     """
 
     leaf: str
     dtypes: tuple[DType, ...]
     shapes: tuple[ShapeRule, ...]
-    required: bool = True
+    is_required: bool = True
 
     def fits(self, logical: Shape, stored: Shape) -> bool:
         """Whether `stored` is a shape it may have beside a weight of shape `logical`."""
@@ -80,6 +80,22 @@ def blocks(rows: int, columns: int) -> ShapeRule:
             return None
         *lead, height, width = logical
         return (*lead, ceil_div(height, rows), ceil_div(width, columns))
+
+    return shape
+
+
+def per_row(logical: Shape) -> Shape | None:
+    """One value for each row, as a column."""
+    return (*logical[:-1], 1) if len(logical) >= 2 else None
+
+
+def in_bits(bits: int, word: int = 32) -> ShapeRule:
+    """Columns packed densely at `bits` each into words of `word` bits; they must fill whole words."""
+
+    def shape(logical: Shape) -> Shape | None:
+        if len(logical) < 2 or logical[-1] * bits % word:
+            return None
+        return (*logical[:-1], logical[-1] * bits // word)
 
     return shape
 

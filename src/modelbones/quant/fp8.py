@@ -1,7 +1,9 @@
-"""Block FP8: E4M3 weights with one fp32 factor for each 128 x 128 block.
+"""FP8 weights with factors: by 128 x 128 blocks, by output channel, or one for the tensor.
 
 The factor is multiplied, whatever `_inv` in its name suggests. Source: zai-org/GLM-5.3-Flash
-headers and config.json; transformers 5.23 integrations/finegrained_fp8.py.
+headers and config.json; transformers 5.23 integrations/finegrained_fp8.py;
+vllm-project/vllm vllm/model_executor/layers/quantization/fp8.py; vllm pull 54556 for the
+spelling without `_inv`.
 """
 
 from __future__ import annotations
@@ -11,42 +13,50 @@ from typing import Any
 
 from modelbones.dtypes import DType
 from modelbones.errors import UnknownSchemeError
-from modelbones.quant.claim import Claim
-from modelbones.quant.exclusions import component_match
-from modelbones.quant.form import Form, Sidecar, blocks, same
+from modelbones.quant.claim import Claim, everything_but
+from modelbones.quant.exclusions import component_match, listed
+from modelbones.quant.form import Form, Sidecar, blocks, one, per_row, same, scalar
 from modelbones.quant.recipe import Recipe
 from modelbones.tensors import Role
 
 SCHEME = "fp8"
+PER_CHANNEL = "fp8-channel"
+PER_TENSOR = "fp8-tensor"
 BLOCK = (128, 128)
+_FACTORS = (DType.F32, DType.BF16, DType.F16)
+_INPUT = Sidecar(leaf="input_scale", dtypes=(DType.F32, DType.BF16), shapes=(scalar, one), is_required=False)
+
+
+def _form(scheme: str, *sidecars: Sidecar) -> Form:
+    return Form(scheme=scheme, dtypes=(DType.F8_E4M3,), shape=same, sidecars=sidecars)
+
 
 FORMS = (
-    Form(
-        scheme=SCHEME,
-        dtypes=(DType.F8_E4M3,),
-        shape=same,
-        sidecars=(Sidecar(leaf="weight_scale_inv", dtypes=(DType.F32,), shapes=(blocks(*BLOCK),)),),
-    ),
+    _form(SCHEME, Sidecar(leaf="weight_scale_inv", dtypes=(DType.F32,), shapes=(blocks(*BLOCK),))),
+    _form(SCHEME, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(blocks(*BLOCK),)), _INPUT),
+    _form(PER_CHANNEL, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(per_row,)), _INPUT),
+    _form(PER_TENSOR, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(scalar, one)), _INPUT),
 )
+SCHEMES = frozenset({SCHEME, PER_CHANNEL, PER_TENSOR})
 
 
 def claims(quantization: Mapping[str, Any], *, place: str) -> Claim:
-    """What a `quantization_config` of method fp8 says; block sizes other than 128 x 128 are unknown."""
+    """What a `quantization_config` of method fp8 says; blocks other than 128 x 128 are unknown."""
     block = quantization.get("weight_block_size")
     if not isinstance(block, list | tuple) or tuple(block) != BLOCK:
         raise UnknownSchemeError(place=place, scheme=f"fp8 with weight_block_size {block}", known=("fp8 [128, 128]",))
-    entries = quantization.get("modules_to_not_convert") or ()
-    listed = tuple(entry for entry in entries if isinstance(entry, str)) if isinstance(entries, list | tuple) else ()
-    return Claim(scheme=SCHEME, place=place, is_excluded=component_match(listed))
+    entries = quantization.get("modules_to_not_convert")
+    excluded = ("lm_head",) if entries is None else listed(entries)
+    return everything_but(component_match(excluded), schemes=frozenset({SCHEME}), place=place, entries=excluded)
 
 
 def declare(excluded: list[str]) -> dict[str, Any]:
     """The `quantization_config` that leaves the modules `excluded` alone, as the release spells them."""
-    listed = (name.replace("model.language_model.", "model.").replace("model.visual.", "visual.") for name in excluded)
+    spelled = (name.replace("model.language_model.", "model.").replace("model.visual.", "visual.") for name in excluded)
     return {
         "activation_scheme": "dynamic",
         "fmt": "e4m3",
-        "modules_to_not_convert": sorted(listed),
+        "modules_to_not_convert": sorted(spelled),
         "quant_method": "fp8",
         "weight_block_size": list(BLOCK),
     }

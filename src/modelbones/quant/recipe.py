@@ -19,7 +19,8 @@ class Recipe:
         form: How each packed weight is stored.
         roles: Roles whose linear weights are packed.
         skips: Parts of a name that are left alone all the same.
-        declare: Modules left unquantised -> the `quantization_config` that says so.
+        declare: Modules left unquantised -> the object that says so.
+        key: The config key it stands under.
     """
 
     scheme: str
@@ -27,6 +28,7 @@ class Recipe:
     roles: frozenset[Role]
     skips: tuple[str, ...]
     declare: Callable[[list[str]], dict[str, Any]]
+    key: str = "quantization_config"
 
     def packs(self, pattern: TensorPattern) -> bool:
         """Whether the weights of `pattern` are packed."""

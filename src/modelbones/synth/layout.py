@@ -51,7 +51,7 @@ def _packed(name: str, pattern: TensorPattern, form: Form) -> Iterator[Tensor]:
         yield Tensor(base + form.leaf, form.dtypes[0], shape)
     for sidecar in form.sidecars:
         beside = sidecar.shapes[0](pattern.shape)
-        if sidecar.required and beside is not None:
+        if sidecar.is_required and beside is not None:
             yield Tensor(base + sidecar.leaf, sidecar.dtypes[0], beside)
 
 

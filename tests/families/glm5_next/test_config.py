@@ -679,17 +679,17 @@ def test_a_null_is_not_listed_as_unread(key: str) -> None:
 def test_the_file_says_what_it_declares() -> None:
     block = {"quant_method": "fp8", "weight_block_size": [128, 128]}
     config = _read({**nested(), "quantization_config": block})
-    assert config.declared.quantization == block
+    assert config.declared.quantization == (("quantization_config", block),)
     assert config.declared.architectures == ("Glm5NextForConditionalGeneration",)
     assert config.declared.place == "<mapping>"
     assert config.model_type == "glm5_next"
     assert not any(path.startswith("quantization_config") for path in config.declared.unread)
-    assert _read(nested()).declared.quantization is None
+    assert _read(nested()).declared.quantization == ()
 
 
 def test_a_quantisation_block_in_the_text_section_is_found_too() -> None:
     config = edited(nested(), {"text_config.quantization_config": {"quant_method": "fp8"}})
-    assert _read(config).declared.quantization == {"quant_method": "fp8"}
+    assert _read(config).declared.quantization == (("text_config.quantization_config", {"quant_method": "fp8"}),)
 
 
 def test_the_typed_config_holds_one_field_a_fact() -> None:
