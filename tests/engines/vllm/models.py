@@ -126,6 +126,8 @@ MODELS: dict[str, ModelStates] = {
     "qwen3_5_0_8b": _qwen("qwen3_5", 24, 8, 2, 16),
     "qwen3_5_35b": _qwen("qwen3_5_moe", 40, 16, 2, 32),
     "qwen3_next": _qwen("qwen3_next", 48, 16, 2, 32),
+    # Only its states: 36 GDN and 12 attention layers.
+    "qwen3_8_flash_next": _qwen("qwen3_5", 48, 24, 2, 48),
     # The first layers run an indexer, then one in four: index_topk_freq 4, offset 3.
     "glm_moe_dsa": _glm_5("glm_moe_dsa", tuple(max(index - 2, 0) % 4 == 0 for index in range(78))),
     "glm51": _glm_5("glm_moe_dsa", (True,) * 78),

@@ -20,7 +20,7 @@ class EngineRefusedError(ModelbonesError):
         self.found = found
         self.expected = expected
         self.fix = fix
-        super().__init__(f"vllm: {place}: {found}; expected {expected}; {fix}")
+        super().__init__(f"vllm: {place}: found {found}; expected {expected}; {fix}")
 
 
 class UnknownVersionError(UsageError):

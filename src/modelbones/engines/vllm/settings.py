@@ -11,6 +11,9 @@ from modelbones.engines.vllm.states import LayerState
 from modelbones.engines.vllm.versions import Rules, rules_of
 from modelbones.errors import UsageError
 
+CAPABILITIES = frozenset({7, 8, 9, 10, 12})
+"""Major compute capabilities of the GPUs the rules speak of."""
+
 
 class KvDtype(Enum):
     """What `--kv-cache-dtype` is; the layout a latent gets also depends on the device."""
@@ -53,7 +56,7 @@ class VllmSettings:
         prefix_caching: Whether it is on: "align" for recurrent states, else "none".
         max_batched_tokens: `--max-num-batched-tokens`; only sliding windows need it.
         max_model_len: Longest sequence in tokens.
-        capability: The GPU's major compute capability: 8, 9 (H100, H200), 10 (B200) or
+        capability: The GPU's major compute capability: 7, 8, 9 (H100, H200), 10 (B200) or
             12 (RTX 50, GB10). It picks the backend, and so layout and grain.
         cuda_major: Of the CUDA build; 13 gives GDN its prefill backend on 10 and 12.
         kernel_block: Tokens of the attention kernel's smallest block; 16 is FlashAttention's.
@@ -89,6 +92,11 @@ class VllmSettings:
                 raise UsageError(f"vllm: {name}: found {getattr(self, name)}; expected at least 1; name a real count")
         if self.block_size is not None and self.block_size < 1:
             raise UsageError(f"vllm: block_size: found {self.block_size}; expected at least 1 token; name a real size")
+        if self.capability not in CAPABILITIES:
+            raise UsageError(
+                f"vllm: capability: found {self.capability}; expected 7, 8, 9, 10 or 12; "
+                "name the GPU's major compute capability"
+            )
         self._ensure_drafting()
 
     def _ensure_drafting(self) -> None:

@@ -57,13 +57,7 @@ class Stored:
                 return self.row_bytes
             case Kind.TAIL:
                 return self.row_bytes * self.ring
-        if block_tokens % self.pool:
-            raise EngineRefusedError(
-                place="block_size",
-                found=f"{block_tokens} tokens",
-                expected=f"a multiple of the index pool of {self.pool}",
-                fix="name such a block size",
-            )
+        assert block_tokens % self.pool == 0, "the grain is a multiple of every index pool"
         return self.row_bytes * (block_tokens // self.pool)
 
 
@@ -126,6 +120,9 @@ def _kv_bytes(settings: VllmSettings, state: LayerState) -> int:
             buffers = (replace(buffer, dtype=DType.BF16) for buffer in state.buffers)
         case KvDtype.FP8:
             buffers = (replace(buffer, dtype=DType.F8_E4M3) for buffer in state.buffers)
+        case _ if state.is_draft:
+            # A layout of the target's latents says nothing of a drafter's keys and values.
+            buffers = state.buffers
         case _:
             raise EngineRefusedError(
                 place="kv_dtype",
