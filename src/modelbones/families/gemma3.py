@@ -85,6 +85,7 @@ def build(config: Gemma3Config) -> Skeleton:
         config,
         layers_of(kinds, blocks, sandwich_norms(hidden_size=hidden), steps=SANDWICH),
         prefix="model." if is_text else "language_model.model.",
+        head="lm_head" if is_text else "language_model.lm_head",
         open_prefixes=() if is_text else tuple((prefix, Group.VISION) for prefix in _TOWERS),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from modelbones.parts.linear import matrix, vector
 from modelbones.parts.part import Part
 from modelbones.ranks import Axis, split
@@ -53,10 +55,12 @@ def lm_head(*, vocab_size: int, hidden_size: int, name: str = "lm_head") -> Tens
 def outer(
     prefix: str, *, vocab_size: int, hidden_size: int, tied: bool, head: str = "lm_head"
 ) -> tuple[TensorPattern, ...]:
-    """The tensors of no layer: embedding, final norm, and the head where it is a tensor of its own."""
-    heads = () if tied else (lm_head(vocab_size=vocab_size, hidden_size=hidden_size, name=head),)
+    """The tensors of no layer: embedding, final norm, head.
+
+    A tied head is the embedding; some releases store it all the same, so it is optional.
+    """
     return (
         embeddings(prefix, vocab_size=vocab_size, hidden_size=hidden_size),
         final_norm(prefix, hidden_size=hidden_size),
-        *heads,
+        replace(lm_head(vocab_size=vocab_size, hidden_size=hidden_size, name=head), required=not tied),
     )

@@ -15,8 +15,15 @@ Blocks: TypeAlias = Mapping[Mixer | Mlp, Part]
 """The part each kind of mixer and of MLP stands for."""
 
 
-def decoder(config: DecoderConfig, layers: tuple[Layer, ...], *, prefix: str = "model.", **others: Any) -> Skeleton:
-    """The skeleton of `layers` under `prefix`; `others` replaces or adds fields of it."""
+def decoder(
+    config: DecoderConfig,
+    layers: tuple[Layer, ...],
+    *,
+    prefix: str = "model.",
+    head: str = "lm_head",
+    **others: Any,
+) -> Skeleton:
+    """The skeleton of `layers` under `prefix`, with its `head`; `others` replaces or adds fields of it."""
     ends = outer(prefix, vocab_size=config.vocab_size, hidden_size=config.hidden_size, tied=config.tie_word_embeddings)
     fields: dict[str, Any] = {
         "mtp": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from modelbones.families.reading.blocks import Block
 from modelbones.families.reading.decoder import DecoderConfig
@@ -47,7 +48,7 @@ def single_site_decoder(
         outer=(
             embeddings(prefix, vocab_size=vocab, hidden_size=hidden, name="embeddings"),
             final_norm(prefix, hidden_size=hidden, name="norm_f"),
-            *(() if config.tie_word_embeddings else (lm_head(vocab_size=vocab, hidden_size=hidden),)),
+            replace(lm_head(vocab_size=vocab, hidden_size=hidden), required=not config.tie_word_embeddings),
         ),
         final=norm_and_head(f"{prefix}norm_f.weight"),
     )
