@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 
 from modelbones.dtypes import DType
@@ -93,18 +93,25 @@ def account(required: set[str], available: Collection[str]) -> StructuralAccount
     Names are taken raw: one that contains ".mlp." or starts with "model.visual." or
     "model.vision" is deferred, any other that is not required is unexpected.
     """
-    names = available if isinstance(available, set | frozenset) else set(available)
-    missing = sorted(required - names)
-    others = names - required
-    unexpected = sorted(name for name in others if not _is_deferred(name))
+    names = available if isinstance(available, Set) else set(available)
+    missing = sorted(name for name in required if name not in names)
+    unexpected, deferred = [], 0
+    for name in names:
+        if name in required:
+            continue
+        if is_deferred(name):
+            deferred += 1
+        else:
+            unexpected.append(name)
     return StructuralAccounting(
         required=len(required),
         bound=len(required) - len(missing),
         missing=tuple(missing),
-        unexpected=tuple(unexpected),
-        deferred=len(others) - len(unexpected),
+        unexpected=tuple(sorted(unexpected)),
+        deferred=deferred,
     )
 
 
-def _is_deferred(name: str) -> bool:
+def is_deferred(name: str) -> bool:
+    """Whether the structural accounting leaves a name to others: an MLP's or the tower's."""
     return ".mlp." in name or name.startswith(("model.visual.", "model.vision"))

@@ -11,12 +11,12 @@ from modelbones.audit.binding import Binder
 from modelbones.audit.bound import Bound
 from modelbones.audit.leftovers import pair_renamed, renamed_findings, stranger_findings
 from modelbones.audit.pattern_findings import claim_findings, pattern_findings
+from modelbones.audit.structure import logical_accounting
 from modelbones.audit.words import one_finding
 from modelbones.checkpoint.census import Census
 from modelbones.contract import StructuralAccounting, account
 from modelbones.findings import Code, Finding, Severity
 from modelbones.quant.claim import Claim
-from modelbones.quant.registry import SIDECAR_LEAVES
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import Group
 
@@ -121,6 +121,7 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
     options = options or Options()
     binder = Binder(census, _lost(census), claims)
     bounds = [binder.bind(pattern) for pattern in skeleton.patterns]
+    logical = logical_accounting(bounds, binder.left)
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
     groups = _groups(bounds, {bound.pattern.group for bound, _, _ in renamed}, set(strangers))
@@ -131,8 +132,6 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
             findings += renamed_findings([entry for entry in renamed if entry[0].pattern.group is group])
             findings += strangers.get(group, [])
     findings += claim_findings([bound for bound in bounds if options.judges(bound.pattern.group)], claims)
-    structural = skeleton.structural_tensor_set()
-    raw = account(structural, census.tensors.keys())
     return Audit(
         place=census.place,
         is_complete=all(_is_settled(group, judged, options) for group, judged in groups.items()),
@@ -143,8 +142,8 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
         files=len(census.files),
         parameters=sum(judged.parameters for judged in groups.values()),
         schemes=sum((bound.scheme_bytes for bound in bounds), Counter()),
-        structural=account(structural, _logical(census)),
-        structural_raw=raw,
+        structural=logical,
+        structural_raw=account(skeleton.structural_tensor_set(), census.tensors.keys()),
     )
 
 
@@ -158,10 +157,6 @@ def _lost(census: Census) -> frozenset[str]:
         for name in finding.detail.get(key, ())  # type: ignore[attr-defined]
     )
     return frozenset((*census.unread, *cut))
-
-
-def _logical(census: Census) -> set[str]:
-    return {name for name in census.tensors if name.rpartition(".")[2] not in SIDECAR_LEAVES}
 
 
 @dataclass(slots=True)

@@ -43,13 +43,13 @@ class Binder:
         self.claims = claims
         self._tells_experts_apart = any(claim.tells_experts_apart for claim in claims)
         self._unclaimed: Wants = (frozenset(),) * len(claims)
-        self._sidecars_judged: dict[tuple[int, int], Wrong | None] = {}
+        self._right: set[tuple[int, int]] = set()
 
     def bind(self, pattern: TensorPattern) -> Bound:
         """Take all tensors of `pattern`."""
         bound = Bound(pattern)
         judged: dict[int, str | Form | Wrong] = {}
-        self._sidecars_judged.clear()
+        self._right.clear()
         take, lost, plain_bytes = self.left.pop, self.lost, 0
         is_each = self._tells_experts_apart and pattern.num_experts > 0
         for layer in pattern.layers or (None,):
@@ -58,7 +58,7 @@ class Binder:
             is_wanted = any(wants)
             for name in names:
                 if name in lost:
-                    bound.lost += 1
+                    bound.lost_names.append(name)
                     take(name, None)
                     continue
                 if is_each:
@@ -74,7 +74,7 @@ class Binder:
                 if how is PLAIN and not is_wanted:
                     bound.bound += 1
                     plain_bytes += stored.nbytes
-                else:
+                elif not isinstance(how, Form) or not self._take_known(bound, name, stored, how, wants):
                     self._settle(bound, name, stored, how, wants)
         _add_plain(bound, plain_bytes)
         return bound
@@ -147,6 +147,28 @@ class Binder:
             if form.scheme not in wanted:
                 bound.clash(number, Clash.OTHER_SCHEME if wanted else Clash.UNCLAIMED, name)
 
+    def _take_known(self, bound: Bound, name: str, stored: Stored, form: Form, wants: Wants) -> bool:
+        """Take a packed weight whose sidecars are all of kinds that were found right before."""
+        known, left, base = self._right, self.left, name[: -len(form.leaf)]
+        beside, nbytes = [], stored.nbytes
+        for sidecar in form.sidecars:
+            full = base + sidecar.leaf
+            found = left.get(full)
+            if found is not None and (id(sidecar), id(found)) in known:
+                beside.append(full)
+                nbytes += found.nbytes
+            elif found is not None or sidecar.is_required:
+                return False
+        for wanted in wants:
+            if form.scheme not in wanted:
+                return False
+        for full in beside:
+            del left[full]
+        bound.tensors += 1 + len(beside)
+        bound.nbytes += nbytes
+        bound.count(form.scheme, nbytes)
+        return True
+
     def _sidecar_faults(self, bound: Bound, name: str, form: Form) -> list[tuple[Wrong, Want | None]]:
         """What is wrong beside a weight in `form`, with what would mend a missing sidecar."""
         base, logical = base_of(name), bound.pattern.shape
@@ -159,12 +181,11 @@ class Binder:
                     lacking = Wrong(Code.SCALE, full, f"{name} without it", "every sidecar its scheme needs")
                     faults.append((lacking, Want(full, accepts_sidecar(sidecar, logical))))
                 continue
-            key = id(sidecar), id(stored)
-            if key not in self._sidecars_judged:
-                self._sidecars_judged[key] = judge_sidecar(sidecar, full, stored, logical)
-            wrong = self._sidecars_judged[key]
-            if wrong is not None:
-                faults.append((wrong._replace(name=full), None))
+            wrong = judge_sidecar(sidecar, full, stored, logical)
+            if wrong is None:
+                self._right.add((id(sidecar), id(stored)))
+            else:
+                faults.append((wrong, None))
         return faults
 
     def _take_sidecars(self, bound: Bound, name: str, form: Form) -> int:
@@ -191,6 +212,7 @@ class Binder:
                     return
         if not pattern.required:
             return
+        bound.absent.append(name)
         orphans = self._forget_sidecars(bound, name) if pattern.is_packable else []
         if orphans:
             bound.wrong.append(Wrong(Code.SCALE, name, f"{orphans[0]} without its weight", "a weight for each scale"))

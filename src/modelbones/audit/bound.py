@@ -50,10 +50,11 @@ class Bound:
     Attributes:
         pattern: The pattern.
         bound: Stored weights that are there and right.
-        lost: Names in a file no one could read.
+        lost_names: Names in a file no one could read.
         tensors: Stored tensors they take, sidecars included.
         nbytes: Bytes of those.
-        missing: Names that are not stored.
+        absent: Names of weights that are not stored, in no form.
+        missing: Those of them that nothing speaks of: no scale, no look-alike.
         wrong: What is stored and wrong.
         wants: What may be stored under another name: every missing name and sidecar.
         risky: Names stored in a type that loads but harms.
@@ -64,16 +65,22 @@ class Bound:
 
     pattern: TensorPattern
     bound: int = 0
-    lost: int = 0
     tensors: int = 0
     nbytes: int = 0
+    absent: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    lost_names: list[str] = field(default_factory=list)
     wrong: list[Wrong] = field(default_factory=list)
     wants: list[Want] = field(default_factory=list)
     risky: list[str] = field(default_factory=list)
     schemes: Counter[str] = field(default_factory=Counter)
     scheme_bytes: Counter[str] = field(default_factory=Counter)
     clashes: dict[tuple[int, Clash], list[str]] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Weights in a file no one could read."""
+        return len(self.lost_names)
 
     def count(self, scheme: str, nbytes: int) -> None:
         """Count one weight that is right."""

@@ -11,6 +11,7 @@ from fnmatch import translate
 from typing import Any
 
 IsExcluded = Callable[[str], bool]
+_WILD = re.compile(r"[*?[]")
 
 
 def listed(entries: Any) -> tuple[str, ...]:
@@ -45,9 +46,26 @@ def wildcard_match(entries: Iterable[str]) -> IsExcluded:
     Both the stored prefix and the one without "language_model." are tried, as loaders do.
     Source: vllm-project/vllm vllm/model_executor/layers/quantization/modelopt.py::is_layer_excluded.
     """
-    patterns = [translate(entry) for entry in entries] + [translate(f"{entry}.*") for entry in entries]
-    match = _any_of(patterns)
-    return lambda module: match(module) or match(module.replace(".language_model.", ".", 1))
+    plain, patterns = _apart(entries, lambda entry: bool(_WILD.search(entry)))
+    match = _any_of([translate(entry) for entry in patterns] + [translate(f"{entry}.*") for entry in patterns])
+
+    def is_named(module: str) -> bool:
+        return match(module) or any(above in plain for above in _modules_above(module))
+
+    return lambda module: is_named(module) or is_named(module.replace(".language_model.", ".", 1))
+
+
+def _modules_above(module: str) -> Iterable[str]:
+    """The module itself, and every one it lies in."""
+    parts = module.split(".")
+    return (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+
+
+def _apart(entries: Iterable[str], is_pattern: Callable[[str], bool]) -> tuple[frozenset[str], list[str]]:
+    """Plain names, which are looked up, and patterns, which are matched."""
+    listed_entries = list(entries)
+    patterns = [entry for entry in listed_entries if is_pattern(entry)]
+    return frozenset(entry for entry in listed_entries if not is_pattern(entry)), patterns
 
 
 def regex_or_name_match(entries: Iterable[str]) -> IsExcluded:
@@ -55,12 +73,9 @@ def regex_or_name_match(entries: Iterable[str]) -> IsExcluded:
 
     Source: vllm-project/vllm vllm/model_executor/layers/quantization/compressed_tensors/utils.py.
     """
-    patterns = [
-        entry[3:] if entry.startswith("re:") else f"{re.escape(entry)}$"
-        for entry in entries
-        if not entry.startswith("re:") or _compiles(entry[3:])
-    ]
-    return _any_of(patterns)
+    plain, patterns = _apart(entries, lambda entry: entry.startswith("re:"))
+    match = _any_of([entry[3:] for entry in patterns if _compiles(entry[3:])])
+    return lambda module: module in plain or match(module)
 
 
 def substring_match(entries: Iterable[str]) -> IsExcluded:
