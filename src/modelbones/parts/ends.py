@@ -53,14 +53,15 @@ def lm_head(*, vocab_size: int, hidden_size: int, name: str = "lm_head") -> Tens
 
 
 def outer(
-    prefix: str, *, vocab_size: int, hidden_size: int, tied: bool, head: str = "lm_head"
+    prefix: str, *, vocab_size: int, hidden_size: int, tied: bool, head: str = "lm_head", tied_copy: bool = False
 ) -> tuple[TensorPattern, ...]:
-    """The tensors of no layer: embedding, final norm, head.
+    """The tensors of no layer: embedding, final norm, and the head where it is a tensor of its own.
 
-    A tied head is the embedding; some releases store it all the same, so it is optional.
+    A tied head is the embedding; with `tied_copy` a release may store it all the same.
     """
+    own = lm_head(vocab_size=vocab_size, hidden_size=hidden_size, name=head)
     return (
         embeddings(prefix, vocab_size=vocab_size, hidden_size=hidden_size),
         final_norm(prefix, hidden_size=hidden_size),
-        replace(lm_head(vocab_size=vocab_size, hidden_size=hidden_size, name=head), required=not tied),
+        *((replace(own, required=not tied),) if tied_copy or not tied else ()),
     )
