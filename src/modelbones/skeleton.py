@@ -32,6 +32,10 @@ class Mixer(Enum):
     """Attention over all earlier tokens, query heads in groups that share a key and a value."""
     WINDOW = "window"
     """The same over the last `sliding_window` tokens only."""
+    CSA = "csa"
+    """Attention over a window and the pools of older tokens that an indexer selects."""
+    HCA = "hca"
+    """Attention over a window and over every pool of older tokens."""
     GDN = "gdn"
     """Gated DeltaNet: recurrent state, no KV cache."""
     MAMBA2 = "mamba2"
@@ -91,13 +95,15 @@ class Final(Enum):
 
     HYPER_HEAD_MEAN = "hyper_head_mean"
     """Unweighted mean over the residual streams; it has no parameters."""
+    HYPER_HEAD = "hyper_head"
+    """Weighted sum over the residual streams, the weights learned; named by its matrix."""
     NORM = "norm"
     LM_HEAD = "lm_head"
 
 
 @dataclass(frozen=True, slots=True)
 class FinalStep:
-    """One step after the last layer; `weight` is the full tensor name of a norm."""
+    """One step after the last layer; `weight` is the full tensor name of a norm or of a learned sum."""
 
     kind: Final
     weight: str | None = None

@@ -66,6 +66,16 @@ def _kimi_blocks(name: str) -> str:
     return name.replace("language_model.model.blocks.", "language_model.model.layers.").removeprefix("model.")
 
 
+def _v4(name: str) -> str:
+    """The published files have no `model.` in front, and other names at both ends of the stack.
+
+    `attn.kv_norm` is also what the loading rename of `norm` makes of the compressors' norms, so that
+    its reverse turns the attention's own into `attn.norm`.
+    """
+    name = name.removeprefix("model.").replace("embed_tokens.", "embed.").replace("hc_head.hc_", "hc_head_")
+    return name.replace(".attn.norm.", ".attn.kv_norm.")
+
+
 def _as_it_is(name: str) -> str:
     return name
 
@@ -81,6 +91,7 @@ def _as_it_is(name: str) -> str:
         ("deepseek-v3.2", _as_it_is),
         ("glm-5.2", _as_it_is),
         ("glm-4.7-flash", _as_it_is),
+        ("deepseek-v4-flash", _v4),
     ],
 )
 def test_every_trunk_name_and_shape_is_the_one_transformers_saves(name: str, corrected: Callable[[str], str]) -> None:

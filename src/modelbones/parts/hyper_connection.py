@@ -8,6 +8,8 @@ from modelbones.parts.linear import HYPER_CONNECTION_F32, vector
 from modelbones.parts.part import Part
 from modelbones.tensors import Role, TensorPattern
 
+HYPER_HEAD_MATRIX = "hc_head_fn"
+
 
 def hyper_connection(*, hidden_size: int, hc_mult: int) -> Part:
     """The 6 raw parameters of one layer, no `.weight` behind their names.
@@ -29,6 +31,19 @@ def hyper_connection(*, hidden_size: int, hc_mult: int) -> Part:
                 vector(f"hc_{site}_scale", 3, role, permitted=HYPER_CONNECTION_F32),
             )
         ),
+    )
+
+
+def hyper_head(*, hidden_size: int, hc_mult: int) -> tuple[TensorPattern, ...]:
+    """The 3 raw parameters of a learned collapse: from all streams, one weight for each.
+
+    Source: deepseek-ai/DeepSeek-V4-Flash inference/model.py::ParallelHead.
+    """
+    role = Role.HYPER_CONNECTION
+    return (
+        TensorPattern(name=HYPER_HEAD_MATRIX, shape=(hc_mult, hc_mult * hidden_size), role=role),
+        vector("hc_head_base", hc_mult, role, permitted=HYPER_CONNECTION_F32),
+        vector("hc_head_scale", 1, role, permitted=HYPER_CONNECTION_F32),
     )
 
 

@@ -9,7 +9,7 @@ from modelbones.dtypes import DType
 from modelbones.parts.linear import KEPT_F32, matrix, vector
 from modelbones.parts.part import Part
 from modelbones.ranks import Axis, split
-from modelbones.tensors import EXPERT, Role, TensorPattern
+from modelbones.tensors import EXPERT, Permitted, Role, TensorPattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class GatedNames:
 
 PROJ = GatedNames()
 W123 = GatedNames(gate="w1", up="w3", down="w2")
+TABLE = Permitted(dtypes=(DType.I64, DType.I32))
 
 
 def gated_mlp(
@@ -110,6 +111,15 @@ def routed_moe(sizes: MoeSizes, names: MoeNames = MoeNames()) -> Part:
 
 def _selection_bias(name: str, n_routed_experts: int) -> TensorPattern:
     return vector(name, n_routed_experts, Role.ROUTER, permitted=KEPT_F32)
+
+
+def hash_table(*, block: str, vocab_size: int, num_experts_per_tok: int) -> TensorPattern:
+    """The experts of each token of the vocabulary, where a table and not the router chooses them.
+
+    Source: deepseek-ai/DeepSeek-V4-Flash inference/model.py::Gate.
+    """
+    shape = (vocab_size, num_experts_per_tok)
+    return TensorPattern(name=f"{block}.gate.tid2eid", shape=shape, role=Role.ROUTER, permitted=TABLE)
 
 
 def routing_scratch(*, n_routed_experts: int, num_experts_per_tok: int) -> tuple[Buffer, ...]:

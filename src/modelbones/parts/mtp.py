@@ -9,7 +9,7 @@ from modelbones.dtypes import DType
 from modelbones.parts.linear import matrix, vector
 from modelbones.parts.part import Part
 from modelbones.ranks import Axis, split
-from modelbones.tensors import Role
+from modelbones.tensors import Role, TensorPattern
 
 PROPOSER = "proposer"
 """The budget term of what a draft proposer owns."""
@@ -74,6 +74,23 @@ def start_projections(*, hidden_size: int) -> Part:
 def end_norm(*, hidden_size: int) -> Part:
     """What the last of several MTP layers has beside its block."""
     return Part(name="mtp_end", tensors=(vector("final_layernorm.weight", hidden_size, Role.MTP_HEAD),))
+
+
+def summed_head(*, hidden_size: int, leaving: tuple[TensorPattern, ...]) -> Part:
+    """Joins the normed embedding and the normed hidden state, each projected, by a sum.
+
+    `leaving` is what collapses the residual streams before the norm of its own; embedding and
+    head are the trunk's. Source: deepseek-ai/DeepSeek-V4-Flash inference/model.py::MTPBlock.
+    """
+    role = Role.MTP_HEAD
+    return Part(
+        name="mtp_head",
+        tensors=(
+            *(matrix(name, hidden_size, hidden_size, role) for name in ("e_proj", "h_proj")),
+            *(vector(f"{name}.weight", hidden_size, role) for name in ("enorm", "hnorm", "norm")),
+            *leaving,
+        ),
+    )
 
 
 def proposer_buffers(*, hidden_size: int, vocab_size: int) -> tuple[Buffer, ...]:

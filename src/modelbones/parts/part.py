@@ -18,6 +18,8 @@ class StateKind(Enum):
     """Paged latent rows plus the indexer's own rows."""
     LATENT_KV = "latent_kv"
     """Paged latent rows, with the rotary part of the key where there is one."""
+    COMPRESSED_KV = "compressed_kv"
+    """A window of rows, one row for each complete pool of older tokens, and the pool being filled."""
     KV = "kv"
     """Paged keys and values of every token."""
     WINDOW_KV = "window_kv"
@@ -28,7 +30,9 @@ class StateKind(Enum):
     """Mamba-2 state `[heads, head dim, state size]` fp32 plus a causal-conv window."""
 
 
-KV_KINDS = frozenset({StateKind.SPARSE_KV, StateKind.LATENT_KV, StateKind.KV, StateKind.WINDOW_KV})
+KV_KINDS = frozenset(
+    {StateKind.SPARSE_KV, StateKind.LATENT_KV, StateKind.COMPRESSED_KV, StateKind.KV, StateKind.WINDOW_KV}
+)
 """The kinds that live in the KV blocks of an engine."""
 
 

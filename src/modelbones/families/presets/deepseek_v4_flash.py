@@ -1,0 +1,55 @@
+"""deepseek-ai/DeepSeek-V4-Flash, unquantised.
+
+Source: its config.json; the last of its compression ratios is the MTP module's.
+"""
+
+from typing import Any
+
+CONFIG: dict[str, Any] = {
+    "architectures": ["DeepseekV4ForCausalLM"],
+    "model_type": "deepseek_v4",
+    "torch_dtype": "bfloat16",
+    "vocab_size": 129280,
+    "hidden_size": 4096,
+    "num_hidden_layers": 43,
+    "compress_ratios": [0, 0, *([4, 128] * 20), 4, 0],
+    "num_attention_heads": 64,
+    "num_key_value_heads": 1,
+    "head_dim": 512,
+    "qk_rope_head_dim": 64,
+    "q_lora_rank": 1024,
+    "o_groups": 8,
+    "o_lora_rank": 1024,
+    "sliding_window": 128,
+    "attention_bias": False,
+    "index_n_heads": 64,
+    "index_head_dim": 128,
+    "index_topk": 512,
+    "num_hash_layers": 3,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 6,
+    "moe_intermediate_size": 2048,
+    "topk_method": "noaux_tc",
+    "norm_topk_prob": True,
+    "scoring_func": "sqrtsoftplus",
+    "routed_scaling_factor": 1.5,
+    "hc_mult": 4,
+    "hc_eps": 1e-06,
+    "hc_sinkhorn_iters": 20,
+    "hidden_act": "silu",
+    "swiglu_limit": 10.0,
+    "rms_norm_eps": 1e-06,
+    "rope_theta": 10000,
+    "compress_rope_theta": 160000,
+    "rope_scaling": {
+        "type": "yarn",
+        "factor": 16,
+        "beta_fast": 32,
+        "beta_slow": 1,
+        "original_max_position_embeddings": 65536,
+    },
+    "max_position_embeddings": 1048576,
+    "num_nextn_predict_layers": 1,
+    "tie_word_embeddings": False,
+}
