@@ -11,7 +11,8 @@ import pytest
 from modelbones.engines.vllm import CachePlan, Kind, plan_states
 from modelbones.engines.vllm.figures import FIGURES
 from modelbones.units import GIB, ceil_div
-from tests.engines.vllm.logs import GAPS, LOGS, Basis, Log
+from tests.engines.vllm.log import Basis, Log
+from tests.engines.vllm.logs import GAPS, LOGS
 from tests.engines.vllm.models import MODELS
 
 

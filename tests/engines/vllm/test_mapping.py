@@ -33,6 +33,9 @@ PRESETS = {
     "glm_moe_dsa": "glm-5.2",
     "deepseek_v32": "deepseek-v3.2",
     "llama31_8b": "llama-3.1-8b",
+    "qwen3_30b": "qwen3-30b-a3b",
+    "gpt_oss_120b": "gpt-oss-120b",
+    "nemotron_h_30b": "nemotron-3-nano-30b-a3b",
 }
 """Re-typed model of these tests -> the built-in preset of the same release."""
 BOTH = [pytest.param(name, preset, id=preset) for name, preset in PRESETS.items()]
@@ -68,8 +71,16 @@ def test_a_skeleton_gives_the_grids_answers(name: str, preset: str) -> None:
         assert plan_cache(skeleton, settings, memory=memory) == plan_states(MODELS[name], settings, memory=memory)
 
 
+UNMAPPED = frozenset({"deepseek-v4-flash"})
+"""Built-in models with states whose vLLM layout no source here tells."""
+
+
 @pytest.mark.parametrize("preset", preset_names())
-def test_every_built_in_model_is_mapped(preset: str) -> None:
+def test_every_built_in_model_is_mapped_or_refused(preset: str) -> None:
+    if preset in UNMAPPED:
+        with pytest.raises(EngineRefusedError, match="expected one of gdn_conv"):
+            states_of(skeleton_of(preset))
+        return
     mapped = states_of(skeleton_of(preset))
     assert mapped.states
     assert mapped.query_heads

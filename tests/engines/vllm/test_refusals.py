@@ -96,8 +96,15 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
         "a context shared by ranks there are not",
         "glm_moe_dsa",
         {"tp": 4, "dcp": 8},
-        "vllm: dcp: found 8 over 4 tensor-parallel ranks; expected a divisor of tp: the same ranks share the context; "
-        "lower dcp or raise tp",
+        "vllm: dcp: found 8 over 4 tensor-parallel ranks; expected a divisor of the ranks that hold the same rows: "
+        "they share the context; lower dcp or raise tp",
+    ),
+    (
+        "a context shared by ranks that hold other heads",
+        "llama31_8b",
+        {"tp": 8, "dcp": 2},
+        "vllm: dcp: found 2 over 8 tensor-parallel ranks that repeat 8 key heads 1 times; "
+        "expected a divisor of the ranks that hold the same rows: they share the context; lower dcp or raise tp",
     ),
     (
         "glm5_next before its release",

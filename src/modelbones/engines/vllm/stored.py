@@ -196,28 +196,34 @@ def _state_dtype(model: ModelStates, settings: VllmSettings, state: LayerState) 
 
 
 def ensure_divisible(model: ModelStates, settings: VllmSettings) -> None:
-    """Refuse rank counts that do not divide the heads.
+    """Refuse rank counts that do not divide the heads, or share a context no ranks repeat.
 
     Key and value heads may be repeated instead: `tp` may be a multiple of them. Source:
     vllm-project/vllm vllm/config/model.py::ModelConfig.verify_with_parallel_config.
     """
-    tp = settings.tp
+    tp, dcp = settings.tp, settings.dcp
     for heads in model.query_heads:
         if heads % tp:
             raise _indivisible(tp, f"{heads} heads")
-    for state in model.states:
+    for state in (*model.states, *settings.drafter):
         if state.kind not in (Kind.RECURRENT, Kind.KV, Kind.WINDOW):
             continue
         for _, heads in (block for cut in state.buffers[0].split for block in cut.blocks):
             if heads % tp and (state.kind is Kind.RECURRENT or tp % heads):
                 raise _indivisible(tp, f"{heads} {state.kind.value} heads of layer {state.layer}")
-    if tp % settings.dcp:
-        raise EngineRefusedError(
-            place="dcp",
-            found=f"{settings.dcp} over {tp} tensor-parallel ranks",
-            expected="a divisor of tp: the same ranks share the context",
-            fix="lower dcp or raise tp",
-        )
+            if state.kind is Kind.KV and dcp > max(tp // heads, 1):
+                raise _unshareable(dcp, f"{tp} tensor-parallel ranks that repeat {heads} key heads {tp // heads} times")
+    if tp % dcp:
+        raise _unshareable(dcp, f"{tp} tensor-parallel ranks")
+
+
+def _unshareable(dcp: int, over: str) -> EngineRefusedError:
+    return EngineRefusedError(
+        place="dcp",
+        found=f"{dcp} over {over}",
+        expected="a divisor of the ranks that hold the same rows: they share the context",
+        fix="lower dcp or raise tp",
+    )
 
 
 def _indivisible(tp: int, what: str) -> EngineRefusedError:

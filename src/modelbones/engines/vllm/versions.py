@@ -57,7 +57,7 @@ class Rules:
             kernels' blocks; else, with an indexer, to the indexer's only.
         checkpoint_models: Models whose recurrent groups keep one block more in align mode.
         checkpoint_grain: Alignment of those checkpoints in tokens, by model; in align mode
-            it is part of the grain.
+            it is part of the grain. Mamba-2's are aligned to one token.
         latent_default_fp8: Compute capabilities (major) where glm5_next's `auto` is fp8.
         refuses_ds_mla_nope_sm90: Whether fp8_ds_mla without rope is refused on SM90.
     """

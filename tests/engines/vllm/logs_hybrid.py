@@ -1,0 +1,166 @@
+"""Kimi-Linear and Qwen logs: the generic hybrid layout, with and without a drafter."""
+
+from __future__ import annotations
+
+from modelbones.dtypes import DType
+from modelbones.engines.vllm import KvDtype
+from tests.engines.vllm.log import OLD, V28, Basis, Log, drafting, mtp
+
+
+def hybrid_logs() -> tuple[Log, ...]:
+    s, b, m = Basis.STRUCTURE, Basis.BLOCKS, Basis.MEMORY
+    draft = {**V28, **drafting(7)}
+    gb10 = "Qwen3.5-27B on GB10, vLLM 0.28"
+    return (
+        Log(
+            id="kimi-01",
+            model="kimi_linear",
+            start={"version": "0.11.0", **OLD, "tp": 2, "capability": 8, "max_model_len": 120_000},
+            basis=m,
+            source="https://github.com/vllm-project/vllm/issues/28228",
+            gib="2.30",
+            blocks=318,
+            printed={"block": 960, "padding_layers": ((1, 5.0),), "tokens": 75_840, "concurrency": 2.48},
+        ),
+        Log(
+            id="qwen-01",
+            model="qwen3_next",
+            start={"version": "0.10.2", **OLD, "tp": 2, "max_model_len": 262_144},
+            basis=m,
+            source="Qwen3-Next-80B-A3B, vLLM 0.10.2",
+            gib="44.59",
+            blocks=7162,
+            printed={"block": 544, "padding": 1.49, "tokens": 973_760, "concurrency": 14.77},
+        ),
+        Log(
+            id="qwen-02",
+            model="qwen3_5_27b",
+            start={"version": "0.19.1", "prefix_caching": False, "max_model_len": 32_768},
+            basis=b,
+            source="https://github.com/vllm-project/vllm/issues/40691",
+            blocks=1487,
+            printed={"block": 784, "tokens": 290_864, "concurrency": 33.04},
+        ),
+        Log(
+            id="qwen-03",
+            model="qwen3_5_35b",
+            start={
+                "version": "0.24",
+                "assume": "0.25",
+                "kv_dtype": KvDtype.FP8,
+                "capability": 12,
+                "max_model_len": 131_072,
+            },
+            basis=m,
+            source="https://github.com/noonghunna/club-3090/issues/612",
+            gib="5.98",
+            blocks=299,
+            printed={"block": 2096, "request": 69, "tokens": 567_978, "concurrency": 4.33},
+        ),
+        Log(
+            id="qwen-05",
+            model="qwen3_5_27b",
+            start={**V28, "tp": 2, "kv_dtype": KvDtype.FP8, "capability": 8, "max_model_len": 131_072},
+            basis=m,
+            source="https://github.com/mitchross/talos-argocd-proxmox/pull/1995",
+            gib="4.99",
+            blocks=208,
+            printed={"block": 1568, "request": 90, "tokens": 302_921, "concurrency": 2.31},
+        ),
+        Log(
+            id="qwen-06",
+            model="qwen3_5_0_8b",
+            start={**V28, "capability": 8, "max_model_len": 262_144},
+            basis=m,
+            source="Qwen3.5-0.8B on A100, vLLM 0.28",
+            gib="67.08",
+            blocks=10_775,
+            printed={"block": 544, "padding": 2.64, "tokens": 5_788_118, "concurrency": 22.08},
+        ),
+        Log(
+            id="qwen-08",
+            model="qwen3_5_27b",
+            start=V28,
+            basis=s,
+            source=gb10,
+            blocks=469,
+            printed={"tokens": 160_085, "concurrency": 39.08},
+        ),
+        Log(
+            id="qwen-09",
+            model="qwen3_5_27b",
+            start=draft,
+            basis=s,
+            source=gb10,
+            blocks=1018,
+            printed={
+                "block": 832,
+                "padding": 1.71,
+                "groups": 15,
+                "request": 116,
+                "tokens": 35_945,
+                "concurrency": 8.78,
+            },
+        ),
+        Log(
+            id="qwen-10",
+            model="qwen3_5_27b",
+            start={**draft, "block_size": 816},
+            basis=s,
+            source=gb10,
+            blocks=534,
+            printed={"block": 1632, "padding": 99.51, "request": 106, "tokens": 20_634, "concurrency": 5.04},
+        ),
+        Log(
+            id="qwen-12",
+            model="qwen3_5_27b",
+            start={**draft, "state_dtype": DType.F16, "max_model_len": 71_680, "max_batched_tokens": 2048},
+            basis=m,
+            source="Qwen3.8-27B under WSL, vLLM 0.28",
+            memory=7_000_000_000,
+            blocks=762,
+            printed={"request": 745, "tokens": 73_315},
+        ),
+        Log(
+            id="qwen-14",
+            model="qwen3_5_27b",
+            start={**V28, **mtp(1)},
+            basis=s,
+            source=gb10,
+            printed={"block": 800},
+        ),
+        Log(
+            id="qwen-16",
+            model="qwen3_8_flash_next",
+            start={**V28, **mtp(2)},
+            basis=s,
+            source="https://github.com/vllm-project/vllm/issues/54458",
+            printed={"block": 1600, "padding": 0.88},
+        ),
+        Log(
+            id="qwen-17",
+            model="qwen3_5_27b",
+            start={"version": "0.25", **mtp(1)},
+            basis=s,
+            source="https://github.com/vllm-project/vllm/issues/49011",
+            printed={"padding_layers": ((3, 6.25),)},
+        ),
+        Log(
+            id="qwen-18",
+            model="qwen3_5_35b",
+            start={**V28, **drafting(7, layers=8)},
+            basis=s,
+            source="https://github.com/vllm-project/vllm/issues/46462",
+            printed={"padding_layers": ((2, 6.67), (6, 60.0))},
+        ),
+        Log(
+            id="qwen-19",
+            model="qwen3_5_27b",
+            start={**draft, "tp": 2, "kv_dtype": KvDtype.FP8},
+            basis=s,
+            source="https://github.com/noonghunna/club-3090/issues/1107",
+            printed={"block": 1648, "padding": 0.73},
+        ),
+        Log(id="misc-01", model="qwen3_5_0_8b", start=V28, basis=s, source="GPUStack docs", printed={"block": 544}),
+        Log(id="misc-02", model="qwen3_5_27b", start=V28, basis=s, source="GPUStack docs", printed={"block": 784}),
+    )
