@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from modelbones.config import Absent, Section, flag, integer
 from modelbones.families.family import Family
@@ -12,6 +14,7 @@ from modelbones.families.reading.periods import full_every
 from modelbones.families.reading.rules import must_be_false
 from modelbones.families.reading.windows import SLIDING
 from modelbones.families.stacks.decoder import decoder, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.windowed import full_and_window
 from modelbones.parts.attention import AttentionForm, AttentionSizes
 from modelbones.parts.ends import sandwich_norms
@@ -90,11 +93,21 @@ def build(config: Gemma3Config) -> Skeleton:
     )
 
 
+def small(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
+    """A tiny config, with the sizes the published one leaves out."""
+    left_out = {"vocab_size": 262_208, **{key: absent.value for key, absent in _HEADS.items()}}
+    text = raw.get("text_config")
+    if isinstance(text, Mapping):
+        return tiny({**raw, "text_config": {**left_out, **text}}, num_layers)
+    return tiny({**left_out, **raw}, num_layers)
+
+
 FAMILY = Family(
     name="gemma3",
     model_types=("gemma3", _TEXT_ONLY),
     title="Gemma 3 4B",
     read=read,
     build=build,
+    tiny=small,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

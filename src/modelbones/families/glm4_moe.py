@@ -12,6 +12,7 @@ from modelbones.families.reading.heads import head_sizes
 from modelbones.families.reading.mlps import mlps
 from modelbones.families.reading.text import mtp_layers
 from modelbones.families.stacks.decoder import Blocks, decoder, layer, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.attention import AttentionForm, AttentionSizes, attention
 from modelbones.parts.ends import pre_norms
 from modelbones.parts.mlp import MoeSizes, dense_mlp, routed_moe
@@ -75,5 +76,6 @@ FAMILY = Family(
     title="GLM-4.5-Air, GLM-4.5 to 4.7",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

@@ -12,6 +12,7 @@ from modelbones.families.reading.periods import full_every
 from modelbones.families.reading.routing import experts
 from modelbones.families.reading.windows import SLIDING
 from modelbones.families.stacks.decoder import decoder, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.windowed import full_and_window
 from modelbones.parts.attention import AttentionForm, AttentionSizes
 from modelbones.parts.ends import pre_norms
@@ -79,5 +80,6 @@ FAMILY = Family(
     title="gpt-oss-120b",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

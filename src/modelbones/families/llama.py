@@ -9,6 +9,7 @@ from modelbones.families.family import Family
 from modelbones.families.reading.decoder import DecoderConfig, around, count_layers, finish
 from modelbones.families.reading.heads import head_sizes
 from modelbones.families.stacks.decoder import Blocks, decoder, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.attention import AttentionForm, AttentionSizes, attention
 from modelbones.parts.ends import pre_norms
 from modelbones.parts.mlp import dense_mlp
@@ -59,6 +60,7 @@ FAMILY = Family(
     title="Llama 3.1 8B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=(
         "names and shapes at full size against transformers 5.23 on the meta device",
         "state bytes against kvfit 0.3.0",

@@ -11,6 +11,7 @@ from modelbones.families.reading.decoder import DecoderConfig, around, finish
 from modelbones.families.reading.heads import head_sizes
 from modelbones.families.reading.routing import experts
 from modelbones.families.reading.rules import must_be_false, must_equal
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.single_site import single_site_decoder
 from modelbones.parts.attention import AttentionForm, AttentionSizes, attention
 from modelbones.parts.experts import latent_projections, router, ungated_experts, ungated_mlp
@@ -142,6 +143,7 @@ FAMILY = Family(
     title="Nemotron 3 Nano 30B-A3B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=(
         "names and shapes at full size against transformers 5.23 on the meta device",
         "state bytes against kvfit 0.3.0",

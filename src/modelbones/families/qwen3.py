@@ -10,6 +10,7 @@ from modelbones.families.reading.decoder import DecoderConfig, around, count_lay
 from modelbones.families.reading.heads import head_sizes
 from modelbones.families.reading.windows import switched_windows
 from modelbones.families.stacks.decoder import decoder, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.windowed import full_and_window
 from modelbones.parts.attention import AttentionForm, AttentionSizes
 from modelbones.parts.ends import pre_norms
@@ -66,5 +67,6 @@ FAMILY = Family(
     title="Qwen3 8B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

@@ -9,6 +9,7 @@ from modelbones.families.family import Family
 from modelbones.families.reading.decoder import finish, text_section
 from modelbones.families.reading.deltanet import DeltaNetConfig, deltanet_facts
 from modelbones.families.stacks.deltanet import deltanet_decoder
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.mlp import dense_mlp
 from modelbones.skeleton import Mlp, Skeleton
 from modelbones.tensors import Group
@@ -59,5 +60,6 @@ FAMILY = Family(
     title="Qwen3.5 27B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

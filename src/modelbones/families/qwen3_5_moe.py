@@ -10,6 +10,7 @@ from modelbones.families.reading.decoder import finish, text_section
 from modelbones.families.reading.deltanet import DeltaNetConfig, deltanet_facts
 from modelbones.families.reading.routing import experts
 from modelbones.families.stacks.deltanet import deltanet_decoder
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.experts import gated_shared_expert, router, split_experts, stacked_experts
 from modelbones.parts.part import Part
 from modelbones.skeleton import Mlp, Skeleton
@@ -79,5 +80,6 @@ FAMILY = Family(
     title="Qwen3.5 35B-A3B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

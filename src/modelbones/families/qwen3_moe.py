@@ -11,6 +11,7 @@ from modelbones.families.reading.heads import head_sizes
 from modelbones.families.reading.routing import experts, mlps_by_step
 from modelbones.families.reading.rules import must_be_false
 from modelbones.families.stacks.decoder import Blocks, decoder, layers_of
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.attention import AttentionForm, AttentionSizes, attention
 from modelbones.parts.ends import pre_norms
 from modelbones.parts.experts import router, split_experts
@@ -81,5 +82,6 @@ FAMILY = Family(
     title="Qwen3 30B-A3B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=("names and shapes at full size against transformers 5.23 on the meta device",),
 )

@@ -11,6 +11,7 @@ from modelbones.families.reading.deltanet import DeltaNetConfig, deltanet_facts
 from modelbones.families.reading.routing import experts, mlps_by_step
 from modelbones.families.stacks.decoder import Blocks
 from modelbones.families.stacks.deltanet import deltanet_decoder
+from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.parts.experts import gated_shared_expert, router, split_experts
 from modelbones.parts.mlp import dense_mlp
 from modelbones.parts.part import Part
@@ -69,6 +70,7 @@ FAMILY = Family(
     title="Qwen3-Next 80B-A3B",
     read=read,
     build=build,
+    tiny=tiny,
     verified=(
         "names and shapes at full size against transformers 5.23 on the meta device",
         "state bytes against kvfit 0.3.0",
