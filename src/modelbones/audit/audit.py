@@ -11,10 +11,12 @@ from modelbones.audit.binding import Binder
 from modelbones.audit.bound import Bound
 from modelbones.audit.leftovers import pair_renamed, renamed_findings, stranger_findings
 from modelbones.audit.pattern_findings import claim_findings, pattern_findings
+from modelbones.audit.spelling import spelling_finding
 from modelbones.audit.structure import logical_accounting
 from modelbones.audit.words import one_finding
 from modelbones.checkpoint.census import Census
 from modelbones.contract import StructuralAccounting, account
+from modelbones.dialects.recognise import Spelling, recognise
 from modelbones.findings import Code, Finding, Severity
 from modelbones.quant.claim import Claim
 from modelbones.skeleton import Skeleton
@@ -85,6 +87,7 @@ class Audit:
         nbytes: Their bytes.
         files: Files that were read.
         parameters: Logical elements of all that is bound.
+        spellings: How each declared group is spelled.
         schemes: Scheme -> bytes stored so, sidecars included.
         structural: The seed's accounting on logical names.
         structural_raw: The same on the names as they are stored.
@@ -98,6 +101,7 @@ class Audit:
     nbytes: int
     files: int
     parameters: int
+    spellings: Mapping[Group, Spelling]
     schemes: Mapping[str, int]
     structural: StructuralAccounting
     structural_raw: StructuralAccounting
@@ -119,8 +123,9 @@ _SERIOUSNESS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options: Options | None = None) -> Audit:
     """Hold `skeleton`'s contract and `claims` against what `census` found."""
     options = options or Options()
+    spellings = recognise(skeleton, census.tensors)
     binder = Binder(census, _lost(census), claims)
-    bounds = [binder.bind(pattern) for pattern in skeleton.patterns]
+    bounds = [binder.bind(pattern) for spelling in spellings for pattern in spelling.patterns]
     logical = logical_accounting(bounds, binder.left)
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
@@ -128,6 +133,7 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
     findings = list(census.findings)
     for group, judged in groups.items():
         if options.judges(group):
+            findings += [spelling_finding(each) for each in spellings if each.group is group and each.writers]
             findings += _group_findings(group, judged, bounds, options)
             findings += renamed_findings([entry for entry in renamed if entry[0].pattern.group is group])
             findings += strangers.get(group, [])
@@ -141,6 +147,7 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
         nbytes=census.payload_bytes,
         files=len(census.files),
         parameters=sum(judged.parameters for judged in groups.values()),
+        spellings={spelling.group: spelling for spelling in spellings},
         schemes=sum((bound.scheme_bytes for bound in bounds), Counter()),
         structural=logical,
         structural_raw=account(skeleton.structural_tensor_set(), census.tensors.keys()),
@@ -168,6 +175,7 @@ class _Sums:
     parameters: int = 0
     nbytes: int = 0
     wrong: int = 0
+    missing: int = 0
     schemes: Counter[str] = field(default_factory=Counter)
 
     def add(self, bound: Bound) -> None:
@@ -177,6 +185,7 @@ class _Sums:
             self.required += pattern.count * pattern.logical_each
             self.lost += bound.lost
         self.wrong += len(bound.wrong)
+        self.missing += len(bound.absent)
         self.tensors += bound.tensors
         self.parameters += bound.bound * pattern.numel
         self.nbytes += bound.nbytes
@@ -204,7 +213,7 @@ def _groups(bounds: list[Bound], renamed: set[Group], strange: set[Group]) -> di
 def _verdict(held: _Sums, *, is_seen: bool) -> Verdict:
     if not held.required:
         return Verdict.ABSENT
-    if held.bound == held.required:
+    if held.bound == held.required and not held.missing and not held.wrong:
         return Verdict.COMPLETE
     is_seen = is_seen or bool(held.tensors or held.lost)
     return Verdict.PARTIAL if is_seen else Verdict.DECLARED_ABSENT

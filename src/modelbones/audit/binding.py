@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from modelbones.audit.bound import PLAIN, Bound, Clash, Want, Wrong
 from modelbones.audit.forms import (
+    WEIGHT,
     accepts_sidecar,
     accepts_weight,
     base_of,
@@ -22,7 +23,7 @@ from modelbones.findings import Code
 from modelbones.quant.claim import Claim
 from modelbones.quant.form import Form
 from modelbones.quant.registry import FORMS, PACKED_LEAVES, forms_stored_as
-from modelbones.tensors import TensorPattern
+from modelbones.tensors import EXPERT, TensorPattern
 
 Wants = tuple[frozenset[str], ...]
 """For one weight, the schemes each claim wants it in."""
@@ -54,15 +55,16 @@ class Binder:
         is_each = self._tells_experts_apart and pattern.num_experts > 0
         for layer in pattern.layers or (None,):
             names = pattern.names_in(layer)
-            wants = self._wants(pattern, names[0])
+            wants = self._wants(pattern, layer, names[0])
             is_wanted = any(wants)
             for name in names:
                 if name in lost:
                     bound.lost_names.append(name)
                     take(name, None)
+                    self._forget_sidecars(bound, name)
                     continue
                 if is_each:
-                    wants = self._wants(pattern, name)
+                    wants = self._wants(pattern, layer, name)
                     is_wanted = any(wants)
                 stored = take(name, None)
                 if stored is None:
@@ -70,7 +72,10 @@ class Binder:
                     continue
                 how = judged.get(id(stored))
                 if how is None:
-                    how = judged[id(stored)] = self._judge(pattern, name, stored, wants)
+                    how = self._judge(pattern, name, stored, wants)
+                    # What is wrong may be what stands beside this one: the next is judged anew.
+                    if not isinstance(how, Wrong):
+                        judged[id(stored)] = how
                 if how is PLAIN and not is_wanted:
                     bound.bound += 1
                     plain_bytes += stored.nbytes
@@ -79,10 +84,14 @@ class Binder:
         _add_plain(bound, plain_bytes)
         return bound
 
-    def _wants(self, pattern: TensorPattern, name: str) -> Wants:
+    def _wants(self, pattern: TensorPattern, layer: int | None, name: str) -> Wants:
+        """What each claim wants of a weight; a module is left alone under either of its names."""
         if not pattern.is_linear:
             return self._unclaimed
-        return tuple(claim.wanted(name) for claim in self.claims)
+        if pattern.stands_for is None:
+            return tuple(claim.wanted(name) for claim in self.claims)
+        published = [logical.replace(EXPERT, "0") for logical in pattern.logical_names(layer)[:1]]
+        return tuple(claim.wanted(name).intersection(*map(claim.wanted, published)) for claim in self.claims)
 
     def _judge(self, pattern: TensorPattern, name: str, stored: Stored, wants: Wants) -> str | Form | Wrong:
         """How the tensors of `pattern` that are stored like this one are."""
@@ -100,8 +109,10 @@ class Binder:
         likely = choose(self.left, name, stored, forms, pattern.shape)
         if not likely:
             likely = tuple(form for form in forms if any(form.scheme in wanted for wanted in wants))
+        likely = likely or tuple(form for form in forms if self._is_sidecar_lost(name, form))
         if not likely:
-            return Wrong(Code.DTYPE, name, stored.dtype.value, _types(pattern, leaf))
+            types = types_beside(name, self.left) or _types(pattern, leaf)
+            return Wrong(Code.DTYPE, name, stored.dtype.value, types)
         fitting = [form for form in likely if form.shape(pattern.shape) == stored.shape]
         if fitting:
             return fitting[0]
@@ -141,6 +152,8 @@ class Binder:
         if wrong:
             bound.wrong += [fault for fault, _ in wrong]
             bound.wants += [want for _, want in wrong if want is not None]
+        elif self._is_sidecar_lost(name, form):
+            bound.lost_names.append(base_of(name) + WEIGHT)
         else:
             bound.count(form.scheme, nbytes)
         for number, wanted in enumerate(wants):
@@ -154,6 +167,8 @@ class Binder:
         for sidecar in form.sidecars:
             full = base + sidecar.leaf
             found = left.get(full)
+            if full in self.lost:
+                return False
             if found is not None and (id(sidecar), id(found)) in known:
                 beside.append(full)
                 nbytes += found.nbytes
@@ -188,6 +203,11 @@ class Binder:
                 faults.append((wrong, None))
         return faults
 
+    def _is_sidecar_lost(self, name: str, form: Form) -> bool:
+        """Whether a sidecar that `form` needs beside this weight is in a file no one could read."""
+        base, lost = base_of(name), self.lost
+        return bool(lost) and any(s.is_required and base + s.leaf in lost for s in form.sidecars)
+
     def _take_sidecars(self, bound: Bound, name: str, form: Form) -> int:
         """Take a form's sidecars; gives their bytes."""
         base, nbytes = base_of(name), 0
@@ -205,6 +225,10 @@ class Binder:
         if pattern.is_packable:
             base = base_of(name)
             for leaf in PACKED_LEAVES:
+                if base + leaf in self.lost:
+                    bound.lost_names.append(name)
+                    self._forget_sidecars(bound, name)
+                    return
                 stored = self.left.pop(base + leaf, None)
                 if stored is not None:
                     how = self._judge_packed(pattern, base + leaf, stored, wants)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from modelbones.cli.arguments import add_model, add_output, count
+from modelbones.dialects.known import DIALECTS
+from modelbones.dialects.respell import respelled
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, family_of, read_config, read_mapping
@@ -34,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=count("N"), default=0, metavar="N", help="for --fill random (default: 0)")
     parser.add_argument("--scheme", choices=["none", *RECIPES], default="none", help="quantisation (default: none)")
     parser.add_argument(
+        "--dialect",
+        choices=["published", *DIALECTS],
+        default="published",
+        help="whose names to write (default: published)",
+    )
+    parser.add_argument(
         "--shards", type=count("N", minimum=1), metavar="N", help="files to write (default: 5 GiB each)"
     )
     parser.add_argument("--shrink", action="store_true", help="a tiny model of the same shape: every kind of layer")
@@ -51,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     skeleton = build(config)
     recipe = RECIPES.get(args.scheme)
     raw = _declared(raw, skeleton, recipe)
-    listed = list(tensors(skeleton, recipe))
+    listed = list(tensors(respelled(skeleton, DIALECTS.get(args.dialect)), skeleton.dtype, recipe))
     files = write_checkpoint(
         args.out,
         listed,

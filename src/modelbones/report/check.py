@@ -9,6 +9,7 @@ from modelbones.audit import Audit, GroupAudit
 from modelbones.contract import StructuralAccounting
 from modelbones.findings import Finding, Severity
 from modelbones.report.blocks import Block, Facts, Lines, Table
+from modelbones.tensors import Group
 from modelbones.units import format_exact
 
 
@@ -28,9 +29,18 @@ def check_json(model: str, model_type: str, audit: Audit) -> dict[str, Any]:
         "schemes": {scheme: nbytes for scheme, nbytes in sorted(audit.schemes.items()) if nbytes},
         "structural": _structural_json(audit.structural),
         "structural_raw": _structural_json(audit.structural_raw),
-        "groups": {group.value: _group_json(judged) for group, judged in audit.groups.items()},
+        "groups": {
+            group.value: {**_group_json(judged), "dialect": dialect(audit, group)}
+            for group, judged in audit.groups.items()
+        },
         "findings": [finding_json(finding) for finding in audit.findings],
     }
+
+
+def dialect(audit: Audit, group: Group) -> str:
+    """Whose names a group is stored under."""
+    spelling = audit.spellings.get(group)
+    return "+".join(spelling.writers) if spelling is not None and spelling.writers else "published"
 
 
 def verdict(audit: Audit) -> str:
@@ -89,7 +99,7 @@ def check_blocks(model: str, model_type: str, audit: Audit) -> tuple[Block, ...]
         )
     )
     groups = Table(
-        columns=("group", "verdict", ">bound", ">of", ">tensors", ">bytes"),
+        columns=("group", "verdict", ">bound", ">of", ">tensors", ">bytes", "names"),
         rows=tuple(
             (
                 group.value,
@@ -98,6 +108,7 @@ def check_blocks(model: str, model_type: str, audit: Audit) -> tuple[Block, ...]
                 f"{judged.required:,}",
                 f"{judged.tensors:,}",
                 f"{judged.nbytes:,}",
+                dialect(audit, group),
             )
             for group, judged in audit.groups.items()
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -30,13 +30,13 @@ class Tensor:
         return whole_bytes(prod(self.shape) * self.dtype.bits)
 
 
-def tensors(skeleton: Skeleton, recipe: Recipe | None) -> Iterator[Tensor]:
-    """Every required tensor of `skeleton`, packed as `recipe` says."""
-    for pattern in skeleton.patterns:
+def tensors(patterns: Iterable[TensorPattern], model_dtype: DType, recipe: Recipe | None) -> Iterator[Tensor]:
+    """Every required tensor of `patterns`, packed as `recipe` says."""
+    for pattern in patterns:
         if not pattern.required:
             continue
         form = recipe.form if recipe is not None and recipe.packs(pattern) else None
-        dtype = pattern.permitted.stored(skeleton.dtype)
+        dtype = pattern.permitted.stored(model_dtype)
         for name in pattern.names():
             if form is None:
                 yield Tensor(name, dtype, pattern.shape)

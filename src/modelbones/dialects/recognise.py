@@ -1,0 +1,156 @@
+"""Recognise how each group of a checkpoint is spelled, by evidence over all its names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from modelbones.checkpoint.stored import Stored
+from modelbones.dialects.algebra import Change, Patterns, apply
+from modelbones.dialects.known import MLX, MOVES, TEXT_ONLY, TRANSFORMERS
+from modelbones.dialects.respell import group_prefix, with_prefix
+from modelbones.quant.registry import PACKED_LEAVES
+from modelbones.skeleton import Skeleton
+from modelbones.tensors import EXPERT, LAYER, Group, Role, TensorPattern
+
+PUBLISHED = "published"
+FOREIGN = "foreign prefix"
+_ANCHORS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """How one group is spelled.
+
+    Attributes:
+        group: The group.
+        patterns: Its contract, spelled so.
+        writers: Whose spelling it is; empty when it is the published one.
+        prefix: What stands before its names.
+        published_prefix: What stands there in the release.
+        kinds: Stored names mapped, by kind of change.
+    """
+
+    group: Group
+    patterns: Patterns
+    writers: tuple[str, ...]
+    prefix: str
+    published_prefix: str
+    kinds: Mapping[str, int]
+
+    @property
+    def mapped(self) -> int:
+        """Stored names that are spelled in another way than published."""
+        return sum(self.kinds.values())
+
+
+def recognise(skeleton: Skeleton, tensors: Mapping[str, Stored]) -> tuple[Spelling, ...]:
+    """The spelling of every group of `skeleton`'s contract in a checkpoint."""
+    groups = dict.fromkeys(pattern.group for pattern in skeleton.patterns)
+    return tuple(_recognise_group(skeleton, group, tensors) for group in groups)
+
+
+def _recognise_group(skeleton: Skeleton, group: Group, tensors: Mapping[str, Stored]) -> Spelling:
+    patterns = tuple(pattern for pattern in skeleton.patterns if pattern.group is group)
+    published = group_prefix(skeleton, patterns)
+    prefix = _prefix(patterns, published, tensors)
+    head = _head(patterns, tensors)
+    patterns = with_prefix(patterns, published, prefix, head)
+    kinds: Counter[str] = Counter()
+    writers: dict[str, None] = {}
+    for writer, move in MOVES:
+        for change in tuple(move.changes(patterns)):
+            if _speaks_for(change, tensors):
+                patterns = apply(patterns, change)
+                writers[writer] = None
+                kinds[move.kind] += sum(_count(new, tensors) for new in change.new)
+    if prefix != published:
+        writers = {_prefix_writer(prefix): None, **writers}
+        moved = sum(_count(pattern, tensors) for pattern in patterns if pattern.role is not Role.LM_HEAD)
+        kinds["prefix"] = max(0, moved - sum(kinds.values()))
+    if prefix == "" and published:
+        # A base model saved alone has no head.
+        patterns = tuple(replace(p, required=False) if p.role is Role.LM_HEAD else p for p in patterns)
+    return Spelling(
+        group=group,
+        patterns=patterns,
+        writers=tuple(writers),
+        prefix=prefix,
+        published_prefix=published,
+        kinds=dict(kinds),
+    )
+
+
+def _prefix_writer(prefix: str) -> str:
+    if prefix in MLX.prefixes.values():
+        return MLX.name
+    return TEXT_ONLY.name if prefix in ("model.", "") else FOREIGN
+
+
+def _prefix(patterns: Patterns, published: str, tensors: Mapping[str, Stored]) -> str:
+    """The prefix under which most anchors of the group are stored; the published one in doubt."""
+    anchors = [
+        name.removeprefix(published)
+        for pattern in patterns
+        if pattern.role is not Role.LM_HEAD and pattern.required
+        for name in pattern.names_in(pattern.layers[0] if pattern.layers else None)[:1]
+    ][:_ANCHORS]
+    if any(is_stored(published + anchor, tensors) for anchor in anchors):
+        return published
+    found: Counter[str] = Counter()
+    for anchor in anchors:
+        for name in tensors:
+            if name.endswith(anchor) and (len(name) == len(anchor) or name[-len(anchor) - 1] == "."):
+                found[name[: -len(anchor)]] += 1
+    return found.most_common(1)[0][0] if found else published
+
+
+def _head(patterns: Patterns, tensors: Mapping[str, Stored]) -> str | None:
+    """The head's stored name without its leaf, when it is not the published one."""
+    if not any(pattern.role is Role.LM_HEAD for pattern in patterns) or is_stored("lm_head.weight", tensors):
+        return None
+    stems = {name.rpartition(".")[0] for name in tensors if ".lm_head." in name}
+    return min((stem for stem in stems if stem.endswith(".lm_head")), key=len, default=None)
+
+
+def _speaks_for(change: Change, tensors: Mapping[str, Stored]) -> bool:
+    """Whether what is stored is the new spelling rather than the old one."""
+    if {pattern.name for pattern in change.old} == {pattern.name for pattern in change.new}:
+        return any(_has_shape(pattern, tensors) for pattern in change.new)
+    new = sum(_count(pattern, tensors) for pattern in change.new)
+    return bool(new) and not any(_count(pattern, tensors) for pattern in change.old)
+
+
+def _has_shape(pattern: TensorPattern, tensors: Mapping[str, Stored]) -> bool:
+    stored = (tensors.get(name) for name in _firsts(pattern))
+    return any(found is not None and found.shape == pattern.shape for found in stored)
+
+
+def _firsts(pattern: TensorPattern) -> Iterator[str]:
+    """One name a layer, the first expert's."""
+    for layer in pattern.layers or (None,):
+        name = pattern.name.replace(EXPERT, "0")
+        yield name if layer is None else name.replace(LAYER, str(layer))
+
+
+def _count(pattern: TensorPattern, tensors: Mapping[str, Stored]) -> int:
+    """Stored names of a pattern, of each layer's first expert those of all."""
+    return sum(is_stored(name, tensors) for name in _firsts(pattern)) * max(1, pattern.num_experts)
+
+
+def is_stored(name: str, tensors: Container[str]) -> bool:
+    """Whether a weight is stored, plain or under a packed leaf."""
+    if name in tensors:
+        return True
+    base = name.removesuffix("weight")
+    return name.endswith(".weight") and any(base + leaf in tensors for leaf in PACKED_LEAVES)
+
+
+READ_BY = {
+    TRANSFORMERS.name: (TRANSFORMERS.read_by, TRANSFORMERS.lost_on),
+    MLX.name: (MLX.read_by, MLX.lost_on),
+    TEXT_ONLY.name: (TEXT_ONLY.read_by, TEXT_ONLY.lost_on),
+    FOREIGN: ("whoever wrote it", "loaders that go by published names find none of them"),
+}
+"""Writer -> (who reads it, who loses it)."""
