@@ -17,7 +17,7 @@ from modelbones.checkpoint.stored import Forms
 from modelbones.dtypes import DType
 from modelbones.families.registry import build, preset, read_mapping
 from modelbones.findings import Finding, Severity
-from modelbones.quant.registry import read_claim
+from modelbones.quant.registry import read_claims
 from modelbones.skeleton import Skeleton
 from tests.release import Stores
 
@@ -75,9 +75,9 @@ def judge(
 ) -> Audit:
     """The audit of `stores` against a config, the published one when none is given."""
     skeleton = published_skeleton() if config is None else build(read_mapping(config, place=PLACE))
-    claim = read_claim(quantization, place=f"{PLACE} quantization_config")
+    claims = read_claims([(f"{PLACE} quantization_config", quantization)], place=PLACE)
     census = stores if isinstance(stores, Census) else census_of(stores)
-    return audit(skeleton, census, claim, options)
+    return audit(skeleton, census, claims, options)
 
 
 def said(result: Audit) -> list[tuple[str, str, str]]:

@@ -79,7 +79,8 @@ def test_the_fp8_release_is_complete() -> None:
 
 def on_disk(folder: Path) -> Audit:
     config = read_config(folder)
-    return judge(read_checkpoint(folder), config.declared.raw, quantization=config.declared.quantization)
+    quantization = config.declared.raw.get("quantization_config")
+    return judge(read_checkpoint(folder), config.declared.raw, quantization=quantization)
 
 
 @pytest.mark.parametrize("scheme", ["none", "fp8"])
