@@ -1,6 +1,6 @@
 """One state machine over every backend beside a naive twin: the walk, and every refusal on the way.
 
-HYPOTHESIS_PROFILE=deep walks 250,000 steps on each.
+HYPOTHESIS_PROFILE=deep walks more than 200,000 steps on each of the two.
 """
 
 from __future__ import annotations
