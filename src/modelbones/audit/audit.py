@@ -4,73 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 
 from modelbones.audit.binding import Binder
-from modelbones.audit.bound import Bound
+from modelbones.audit.group_findings import group_findings
 from modelbones.audit.leftovers import pair_renamed, renamed_findings, stranger_findings
-from modelbones.audit.pattern_findings import claim_findings, pattern_findings
+from modelbones.audit.options import Options
+from modelbones.audit.pattern_findings import claim_findings
+from modelbones.audit.pruned import Kept, kept_experts, pruned_finding, with_kept
 from modelbones.audit.spelling import spelling_finding
 from modelbones.audit.structure import logical_accounting
-from modelbones.audit.words import one_finding
+from modelbones.audit.verdicts import GroupAudit, Verdict, group_audits
 from modelbones.checkpoint.census import Census
+from modelbones.checkpoint.stored import Stored
 from modelbones.contract import StructuralAccounting, account
 from modelbones.dialects.recognise import Spelling, recognise
+from modelbones.errors import UnknownSchemeError
 from modelbones.findings import Code, Finding, Severity
 from modelbones.quant.claim import Claim
+from modelbones.quant.registry import FOREIGN_LEAVES, RECIPES
 from modelbones.skeleton import Skeleton
-from modelbones.tensors import Group
-
-
-class Verdict(Enum):
-    """What became of one group."""
-
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    DECLARED_ABSENT = "declared but absent"
-    ABSENT = "absent"
-    """Neither declared nor stored."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a person asks of an audit.
-
-    Attributes:
-        only: Groups to judge; empty for all.
-        allow_absent: Groups that may be absent as a whole.
-    """
-
-    only: frozenset[Group] = frozenset()
-    allow_absent: frozenset[Group] = frozenset()
-
-    def judges(self, group: Group) -> bool:
-        """Whether findings about `group` are wanted."""
-        return not self.only or group in self.only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupAudit:
-    """One part of the release.
-
-    Attributes:
-        verdict: What became of it.
-        bound: Required logical tensors that are there and right.
-        required: Required logical tensors.
-        tensors: Stored tensors it takes, sidecars included.
-        parameters: Logical elements of what is bound.
-        nbytes: Bytes of its stored tensors.
-        schemes: Scheme -> logical tensors stored so.
-    """
-
-    verdict: Verdict
-    bound: int
-    required: int
-    tensors: int
-    parameters: int
-    nbytes: int
-    schemes: Mapping[str, int]
+from modelbones.tensors import Group, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +79,22 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
     options = options or Options()
     spellings = recognise(skeleton, census.tensors)
     binder = Binder(census, _lost(census), claims)
-    bounds = [binder.bind(pattern) for spelling in spellings for pattern in spelling.patterns]
+    kept = {spelling.group: kept_experts(spelling.patterns, census.tensors) for spelling in spellings}
+    bounds = [
+        binder.bind(pattern) for spelling in spellings for pattern in with_kept(spelling.patterns, kept[spelling.group])
+    ]
+    _ensure_known(binder.left, census.place)
     logical = logical_accounting(bounds, binder.left)
+    explained = {*binder.left, *(want.name for bound in bounds for want in bound.wants)}
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
-    groups = _groups(bounds, {bound.pattern.group for bound, _, _ in renamed}, set(strangers))
-    findings = list(census.findings)
+    groups = group_audits(bounds, {bound.pattern.group for bound, _, _ in renamed}, set(strangers))
+    findings = _unexplained(census.findings, explained)
     for group, judged in groups.items():
         if options.judges(group):
             findings += [spelling_finding(each) for each in spellings if each.group is group and each.writers]
-            findings += _group_findings(group, judged, bounds, options)
+            findings += _pruned(group, kept, skeleton)
+            findings += group_findings(group, judged, bounds, options)
             findings += renamed_findings([entry for entry in renamed if entry[0].pattern.group is group])
             findings += strangers.get(group, [])
     findings += claim_findings([bound for bound in bounds if options.judges(bound.pattern.group)], claims)
@@ -154,6 +114,38 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
     )
 
 
+def _ensure_known(left: Mapping[str, Stored], place: str) -> None:
+    """Refuse a checkpoint whose weights are in a scheme no one here can judge."""
+    for name in left:
+        scheme = FOREIGN_LEAVES.get(name.rpartition(".")[2])
+        if scheme is not None:
+            raise UnknownSchemeError(place=place, scheme=scheme, known=tuple(RECIPES))
+
+
+def _unexplained(findings: tuple[Finding, ...], explained: set[str]) -> list[Finding]:
+    """The files' findings, without those that only repeat what is missing or left over.
+
+    A tensor that is gone from its file is gone from the index's point of view too: one
+    fault, one finding.
+    """
+    return [finding for finding in findings if not _is_explained(finding, explained)]
+
+
+def _is_explained(finding: Finding, explained: set[str]) -> bool:
+    names = finding.detail.get("tensors")
+    if finding.code is not Code.INDEX or not isinstance(names, list) or not names:
+        return False
+    return finding.detail.get("count") == len(names) and explained.issuperset(names)
+
+
+def _pruned(group: Group, kept: Mapping[Group, Kept], skeleton: Skeleton) -> list[Finding]:
+    layers = kept.get(group)
+    if not layers:
+        return []
+    routers = (p for p in skeleton.patterns if p.group is group and p.role is Role.ROUTER)
+    return [pruned_finding(layers, next(routers).shape[0])]
+
+
 def _lost(census: Census) -> frozenset[str]:
     """Names in files that could not be read, or whose data is past a file's end."""
     cut = (
@@ -166,89 +158,7 @@ def _lost(census: Census) -> frozenset[str]:
     return frozenset((*census.unread, *cut))
 
 
-@dataclass(slots=True)
-class _Sums:
-    bound: int = 0
-    required: int = 0
-    lost: int = 0
-    tensors: int = 0
-    parameters: int = 0
-    nbytes: int = 0
-    wrong: int = 0
-    missing: int = 0
-    schemes: Counter[str] = field(default_factory=Counter)
-
-    def add(self, bound: Bound) -> None:
-        pattern = bound.pattern
-        if pattern.required:
-            self.bound += bound.bound * pattern.logical_each
-            self.required += pattern.count * pattern.logical_each
-            self.lost += bound.lost
-        self.wrong += len(bound.wrong)
-        self.missing += len(bound.absent)
-        self.tensors += bound.tensors
-        self.parameters += bound.bound * pattern.numel
-        self.nbytes += bound.nbytes
-        self.schemes += bound.schemes
-
-
-def _groups(bounds: list[Bound], renamed: set[Group], strange: set[Group]) -> dict[Group, GroupAudit]:
-    sums = {group: _Sums() for group in (Group.TRUNK, Group.MTP, Group.VISION)}
-    for bound in bounds:
-        sums.setdefault(bound.pattern.group, _Sums()).add(bound)
-    return {
-        group: GroupAudit(
-            verdict=_verdict(held, is_seen=group in renamed),
-            bound=held.bound,
-            required=held.required,
-            tensors=held.tensors,
-            parameters=held.parameters,
-            nbytes=held.nbytes,
-            schemes=dict(held.schemes),
-        )
-        for group, held in sums.items()
-    }
-
-
-def _verdict(held: _Sums, *, is_seen: bool) -> Verdict:
-    if not held.required:
-        return Verdict.ABSENT
-    if held.bound == held.required and not held.missing and not held.wrong:
-        return Verdict.COMPLETE
-    is_seen = is_seen or bool(held.tensors or held.lost)
-    return Verdict.PARTIAL if is_seen else Verdict.DECLARED_ABSENT
-
-
 def _is_settled(group: Group, judged: GroupAudit, options: Options) -> bool:
     if not options.judges(group) or judged.verdict in (Verdict.COMPLETE, Verdict.ABSENT):
         return True
     return judged.verdict is Verdict.DECLARED_ABSENT and group in options.allow_absent
-
-
-def _group_findings(group: Group, judged: GroupAudit, bounds: list[Bound], options: Options) -> list[Finding]:
-    mine = [bound for bound in bounds if bound.pattern.group is group]
-    if judged.verdict is not Verdict.DECLARED_ABSENT:
-        return [finding for bound in mine for finding in pattern_findings(bound)]
-    allowed = group in options.allow_absent
-    return [
-        one_finding(
-            Code.GROUP_ABSENT,
-            group.value,
-            found=f"none of its {judged.required:,} tensors is stored",
-            expected="all of them: the config declares this group",
-            fix=_ABSENT_FIX.get(group, "fetch the files that hold it"),
-            why=_ABSENT_WHY.get(group, "the model cannot run without it"),
-            severity=Severity.NOTE if allowed else Severity.ERROR,
-            detail={"required": judged.required},
-        )
-    ]
-
-
-_ABSENT_FIX = {
-    Group.MTP: "set num_nextn_predict_layers to 0, or graft the layer from the original; --allow-absent mtp accepts it",
-    Group.VISION: "fetch the tower's files, or drop vision_config; --allow-absent vision accepts it",
-}
-_ABSENT_WHY = {
-    Group.MTP: "an engine that is told to draft with it starts from uninitialised memory or fails",
-    Group.VISION: "images are refused, or read through random weights",
-}

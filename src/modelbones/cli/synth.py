@@ -59,7 +59,13 @@ def run(args: argparse.Namespace) -> int:
     skeleton = build(config)
     recipe = RECIPES.get(args.scheme)
     raw = _declared(raw, skeleton, recipe)
-    listed = list(tensors(respelled(skeleton, DIALECTS.get(args.dialect)), skeleton.dtype, recipe))
+    patterns = respelled(skeleton, DIALECTS.get(args.dialect))
+    if recipe is not None and not any(recipe.packs(pattern) for pattern in patterns):
+        raise UsageError(
+            f"--scheme {args.scheme}: nothing to pack among the names of --dialect {args.dialect}; "
+            "expected linear weights it packs; choose another of the two"
+        )
+    listed = list(tensors(patterns, skeleton.dtype, recipe))
     files = write_checkpoint(
         args.out,
         listed,

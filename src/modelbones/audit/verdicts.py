@@ -1,0 +1,98 @@
+"""What became of each group: sums over its patterns, and a verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from modelbones.audit.bound import Bound
+from modelbones.tensors import Group
+
+
+class Verdict(Enum):
+    """What became of one group."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    DECLARED_ABSENT = "declared but absent"
+    ABSENT = "absent"
+    """Neither declared nor stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAudit:
+    """One part of the release.
+
+    Attributes:
+        verdict: What became of it.
+        bound: Required logical tensors that are there and right.
+        required: Required logical tensors.
+        tensors: Stored tensors it takes, sidecars included.
+        parameters: Logical elements of what is bound.
+        nbytes: Bytes of its stored tensors.
+        schemes: Scheme -> logical tensors stored so.
+    """
+
+    verdict: Verdict
+    bound: int
+    required: int
+    tensors: int
+    parameters: int
+    nbytes: int
+    schemes: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class _Sums:
+    bound: int = 0
+    required: int = 0
+    lost: int = 0
+    tensors: int = 0
+    parameters: int = 0
+    nbytes: int = 0
+    wrong: int = 0
+    missing: int = 0
+    schemes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, bound: Bound) -> None:
+        pattern = bound.pattern
+        if pattern.required:
+            self.bound += bound.bound * pattern.logical_each
+            self.required += pattern.count * pattern.logical_each
+            self.lost += bound.lost
+        self.wrong += len(bound.wrong)
+        self.missing += len(bound.absent)
+        self.tensors += bound.tensors
+        self.parameters += bound.bound * pattern.numel
+        self.nbytes += bound.nbytes
+        self.schemes += bound.schemes
+
+
+def group_audits(bounds: list[Bound], renamed: set[Group], strange: set[Group]) -> dict[Group, GroupAudit]:
+    sums = {group: _Sums() for group in (Group.TRUNK, Group.MTP, Group.VISION)}
+    for bound in bounds:
+        sums.setdefault(bound.pattern.group, _Sums()).add(bound)
+    """Every group's audit; `renamed` are groups some stranger belongs to after all."""
+    return {
+        group: GroupAudit(
+            verdict=_verdict(held, is_seen=group in renamed),
+            bound=held.bound,
+            required=held.required,
+            tensors=held.tensors,
+            parameters=held.parameters,
+            nbytes=held.nbytes,
+            schemes=dict(held.schemes),
+        )
+        for group, held in sums.items()
+    }
+
+
+def _verdict(held: _Sums, *, is_seen: bool) -> Verdict:
+    if not held.required:
+        return Verdict.ABSENT
+    if held.bound == held.required and not held.missing and not held.wrong:
+        return Verdict.COMPLETE
+    is_seen = is_seen or bool(held.tensors or held.lost)
+    return Verdict.PARTIAL if is_seen else Verdict.DECLARED_ABSENT
