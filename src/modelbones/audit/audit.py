@@ -88,7 +88,7 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
     explained = {*binder.left, *(want.name for bound in bounds for want in bound.wants)}
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
-    groups = group_audits(bounds, {bound.pattern.group for bound, _, _ in renamed}, set(strangers))
+    groups = group_audits(bounds, {bound.pattern.group for bound, _, _ in renamed})
     findings = _unexplained(census.findings, explained)
     for group, judged in groups.items():
         if options.judges(group):

@@ -70,11 +70,11 @@ class _Sums:
         self.schemes += bound.schemes
 
 
-def group_audits(bounds: list[Bound], renamed: set[Group], strange: set[Group]) -> dict[Group, GroupAudit]:
+def group_audits(bounds: list[Bound], renamed: set[Group]) -> dict[Group, GroupAudit]:
+    """Every group's audit; `renamed` are groups some stranger belongs to after all."""
     sums = {group: _Sums() for group in (Group.TRUNK, Group.MTP, Group.VISION)}
     for bound in bounds:
         sums.setdefault(bound.pattern.group, _Sums()).add(bound)
-    """Every group's audit; `renamed` are groups some stranger belongs to after all."""
     return {
         group: GroupAudit(
             verdict=_verdict(held, is_seen=group in renamed),
