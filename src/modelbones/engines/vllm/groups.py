@@ -95,8 +95,8 @@ def group_layers(
     Raises:
         EngineRefusedError: The engine cannot lay them out together.
     """
-    borrowed = tuple(layer for layer in stored if layer.is_draft and settings.drafter_block is not None)
-    own = tuple(layer for layer in stored if layer not in borrowed)
+    borrowed = tuple(layer for layer in stored if layer.is_borrowing)
+    own = tuple(layer for layer in stored if not layer.is_borrowing)
     kinds = {layer.kind for layer in own}
     shaper = _Shaper(model=model, settings=settings, alignment=alignment)
     if Kind.INDEX in kinds and Kind.RECURRENT in kinds:

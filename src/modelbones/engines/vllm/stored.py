@@ -38,7 +38,7 @@ class Stored:
         window: Tokens of a sliding window; 0 without one.
         kernel_rows: Rows the kernel reads at once; a packed block is a multiple of them.
         ring: Rows of a tail.
-        is_draft: Whether a drafter's layer keeps it.
+        is_borrowing: Whether a fork lays it into other layers' slots.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class Stored:
     window: int = 0
     kernel_rows: int = 1
     ring: int = 0
-    is_draft: bool = False
+    is_borrowing: bool = False
 
     def page_bytes(self, block_tokens: int) -> int:
         """Bytes of one layer's page of `block_tokens`."""
@@ -78,8 +78,8 @@ def _resolved(model: ModelStates, settings: VllmSettings) -> Iterator[Stored]:
                 yield Stored(kind=Kind.RECURRENT, row_bytes=_recurrent_bytes(model, settings, state))
             case Kind.KV | Kind.WINDOW:
                 row = _kv_bytes(settings, state)
-                window, draft = state.window, state.is_draft and state.kind is Kind.WINDOW
-                yield Stored(kind=state.kind, row_bytes=row, align_bytes=row, window=window, is_draft=draft)
+                apart = state.is_draft and state.kind is Kind.WINDOW and settings.drafter_block is not None
+                yield Stored(kind=state.kind, row_bytes=row, align_bytes=row, window=state.window, is_borrowing=apart)
             case Kind.LATENT:
                 yield _latent(model, settings, state)
             case Kind.INDEX:
