@@ -41,11 +41,15 @@ def spoil_header(path: Path) -> None:
     path.write_bytes(bytes(raw))
 
 
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
 DAMAGE: dict[str, tuple[str, Callable[[Path], None]]] = {
     "truncated": ("truncated", truncate),
     "one byte short": ("truncated", cut_last_byte),
     "missing": ("index", Path.unlink),
-    "empty": ("header", lambda path: path.write_bytes(b"") and None),
+    "empty": ("header", empty),
     "spoiled": ("header", spoil_header),
 }
 

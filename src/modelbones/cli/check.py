@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from modelbones.audit import Audit, Options, audit
+from modelbones.audit.undeclared import judged_as_declared, stores_mtp
+from modelbones.checkpoint.census import Census
 from modelbones.checkpoint.directory import read_checkpoint
+from modelbones.checkpoint.safetensors import unreadable
 from modelbones.cli.arguments import add_model, add_output
 from modelbones.config_file import load_config
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build, declaring_mtp, read_config
 from modelbones.findings import Severity
+from modelbones.quant.claim import Claim
 from modelbones.quant.registry import read_claims
 from modelbones.report.check import check_blocks, check_json, github_annotations
 from modelbones.report.write import write
@@ -56,9 +61,10 @@ def run(args: argparse.Namespace) -> int:
     """Hold the checkpoint at MODEL against its config."""
     checkpoint = Path(args.model)
     config = read_config(args.config if args.config is not None else _config_beside(checkpoint))
+    census = read_checkpoint(checkpoint)
     claims = read_claims(_claimed(config, checkpoint), place=config.declared.place)
     options = Options(only=args.only, allow_absent=args.allow_absent)
-    result = audit(build(config), read_checkpoint(checkpoint), claims, options)
+    result = _judged(config, census, claims, options)
     write(
         args.style,
         data=lambda: check_json(args.model, config.model_type, result),
@@ -66,6 +72,17 @@ def run(args: argparse.Namespace) -> int:
         annotations=lambda: github_annotations(result),
     )
     return _exit_code(result, is_strict=args.strict)
+
+
+def _judged(config: ModelConfig, census: Census, claims: tuple[Claim, ...], options: Options) -> Audit:
+    """The audit; where the config does not say whether there is an MTP layer, what is stored does."""
+    skeleton = build(config)
+    declared = declaring_mtp(config) if skeleton.mtp is None else None
+    if declared is None or not stores_mtp(skeleton, census):
+        return audit(skeleton, census, claims, options)
+    result = audit(build(declared), census, claims, options)
+    notes = (judged_as_declared(config.declared.place),) if options.judges(Group.MTP) else ()
+    return replace(result, findings=(*result.findings, *notes))
 
 
 def _claimed(config: ModelConfig, checkpoint: Path) -> list[tuple[str, Mapping[str, Any] | None]]:
@@ -80,8 +97,12 @@ def _claimed(config: ModelConfig, checkpoint: Path) -> list[tuple[str, Mapping[s
 
 
 def _config_beside(checkpoint: Path) -> Path:
-    if checkpoint.is_dir():
-        return checkpoint
+    try:
+        if checkpoint.is_dir():
+            return checkpoint
+        checkpoint.stat()
+    except (OSError, ValueError) as error:
+        raise unreadable(checkpoint, error, place=str(checkpoint)) from None
     beside = checkpoint.parent / "config.json"
     if checkpoint.name == "config.json":
         raise UsageError(f"{checkpoint}: found a config alone; expected a checkpoint; name the directory it stands in")

@@ -49,6 +49,9 @@ _FAMILY_OF = {
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
+_STORED_DECIDES = "what is stored decides in `check`"
+"""The source families give for an absent count of MTP layers."""
+
 _PRESETS = {
     "glm-5.3-flash": "glm_5_3_flash",
     "kimi-linear-48b": "kimi_linear_48b",
@@ -147,6 +150,24 @@ def read_mapping(values: Mapping[str, Any], *, place: str) -> ModelConfig:
         )
     config: ModelConfig = family.read(Section(values, "", Ledger(place)))
     return config
+
+
+def declaring_mtp(config: ModelConfig) -> ModelConfig | None:
+    """`config` with one MTP layer declared; None where it says itself how many there are."""
+    path = next((item.path for item in config.declared.assumed if item.source == _STORED_DECIDES), None)
+    if path is None:
+        return None
+    values: dict[str, Any] = dict(config.declared.raw)
+    section = values
+    *stems, key = path.split(".")
+    for stem in stems:
+        section[stem] = section = dict(section[stem])
+    section[key] = 1
+    try:
+        return read_mapping(values, place=config.declared.place)
+    except ConfigError:
+        # Declared, the layer would need keys that this config does not have either.
+        return None
 
 
 def build(config: ModelConfig) -> Skeleton:
