@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from modelbones.audit.binding import Binder
 from modelbones.audit.group_findings import group_findings
 from modelbones.audit.leftovers import pair_renamed, renamed_findings, stranger_findings
+from modelbones.audit.open_modules import take_open
 from modelbones.audit.options import Options
 from modelbones.audit.pattern_findings import claim_findings
 from modelbones.audit.pruned import Kept, kept_experts, pruned_finding, with_kept
 from modelbones.audit.spelling import spelling_finding
 from modelbones.audit.structure import logical_accounting
-from modelbones.audit.verdicts import GroupAudit, Verdict, group_audits
+from modelbones.audit.verdicts import SETTLED, GroupAudit, Verdict, group_audits
 from modelbones.checkpoint.census import Census
 from modelbones.checkpoint.stored import Stored
 from modelbones.contract import StructuralAccounting, account
@@ -84,11 +85,14 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
         binder.bind(pattern) for spelling in spellings for pattern in with_kept(spelling.patterns, kept[spelling.group])
     ]
     _ensure_known(binder.left, census.place)
+    opened = take_open(binder.left, skeleton.open_prefixes)
     logical = logical_accounting(bounds, binder.left)
     explained = {*binder.left, *(want.name for bound in bounds for want in bound.wants)}
     renamed = pair_renamed(bounds, binder.left)
     strangers = stranger_findings(binder.left, skeleton)
-    groups = group_audits(bounds, {bound.pattern.group for bound, _, _ in renamed})
+    groups = group_audits(
+        bounds, opened, renamed={bound.pattern.group for bound, _, _ in renamed}, optional=skeleton.optional_groups
+    )
     findings = _unexplained(census.findings, explained)
     for group, judged in groups.items():
         if options.judges(group):
@@ -159,6 +163,6 @@ def _lost(census: Census) -> frozenset[str]:
 
 
 def _is_settled(group: Group, judged: GroupAudit, options: Options) -> bool:
-    if not options.judges(group) or judged.verdict in (Verdict.COMPLETE, Verdict.ABSENT):
+    if not options.judges(group) or judged.verdict in SETTLED:
         return True
     return judged.verdict is Verdict.DECLARED_ABSENT and group in options.allow_absent

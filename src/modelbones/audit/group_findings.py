@@ -13,6 +13,8 @@ from modelbones.tensors import Group
 
 def group_findings(group: Group, judged: GroupAudit, bounds: list[Bound], options: Options) -> list[Finding]:
     """What one group lacks; one finding when it is absent altogether."""
+    if judged.verdict is Verdict.ABSENT:
+        return []
     mine = [bound for bound in bounds if bound.pattern.group is group]
     if judged.verdict is not Verdict.DECLARED_ABSENT:
         return [finding for bound in mine for finding in pattern_findings(bound)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from modelbones.audit.bound import Bound
+from modelbones.audit.open_modules import OpenTensors
 from modelbones.tensors import Group
 
 
@@ -19,6 +20,12 @@ class Verdict(Enum):
     DECLARED_ABSENT = "declared but absent"
     ABSENT = "absent"
     """Neither declared nor stored."""
+    OPEN = "not judged"
+    """Stored in a module that is counted and has no contract here."""
+
+
+SETTLED = frozenset({Verdict.COMPLETE, Verdict.ABSENT, Verdict.OPEN})
+"""Verdicts that leave nothing to be done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,7 @@ class _Sums:
     nbytes: int = 0
     wrong: int = 0
     missing: int = 0
+    open_tensors: int = 0
     schemes: Counter[str] = field(default_factory=Counter)
 
     def add(self, bound: Bound) -> None:
@@ -70,17 +78,26 @@ class _Sums:
         self.schemes += bound.schemes
 
 
-def group_audits(bounds: list[Bound], renamed: set[Group]) -> dict[Group, GroupAudit]:
-    """Every group's audit; `renamed` are groups some stranger belongs to after all."""
+def group_audits(
+    bounds: list[Bound], opened: tuple[OpenTensors, ...], *, renamed: set[Group], optional: frozenset[Group]
+) -> dict[Group, GroupAudit]:
+    """Every group's audit.
+
+    `renamed` are groups some stranger belongs to after all; `optional` ones may be left out whole.
+    """
     sums = {group: _Sums() for group in (Group.TRUNK, Group.MTP, Group.VISION)}
     for bound in bounds:
         sums.setdefault(bound.pattern.group, _Sums()).add(bound)
+    for module in opened:
+        held = sums.setdefault(module.group, _Sums())
+        held.open_tensors += module.tensors
+        held.nbytes += module.nbytes
     return {
         group: GroupAudit(
-            verdict=_verdict(held, is_seen=group in renamed),
+            verdict=_verdict(held, is_seen=group in renamed, is_optional=group in optional),
             bound=held.bound,
             required=held.required,
-            tensors=held.tensors,
+            tensors=held.tensors + held.open_tensors,
             parameters=held.parameters,
             nbytes=held.nbytes,
             schemes=dict(held.schemes),
@@ -89,10 +106,11 @@ def group_audits(bounds: list[Bound], renamed: set[Group]) -> dict[Group, GroupA
     }
 
 
-def _verdict(held: _Sums, *, is_seen: bool) -> Verdict:
+def _verdict(held: _Sums, *, is_seen: bool, is_optional: bool) -> Verdict:
     if not held.required:
-        return Verdict.ABSENT
+        return Verdict.OPEN if held.open_tensors else Verdict.ABSENT
     if held.bound == held.required and not held.missing and not held.wrong:
         return Verdict.COMPLETE
-    is_seen = is_seen or bool(held.tensors or held.lost)
-    return Verdict.PARTIAL if is_seen else Verdict.DECLARED_ABSENT
+    if is_seen or held.tensors or held.lost:
+        return Verdict.PARTIAL
+    return Verdict.ABSENT if is_optional else Verdict.DECLARED_ABSENT
