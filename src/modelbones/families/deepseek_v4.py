@@ -14,7 +14,7 @@ from modelbones.families.model_config import ModelConfig, concluded
 from modelbones.families.reading.experts import read_experts
 from modelbones.families.reading.ratios import by_table, mixers_by_ratio, read_compressed
 from modelbones.families.reading.text import MAX_LAYERS, mtp_layers
-from modelbones.families.stacks.shrink import tiny
+from modelbones.families.stacks.shrink import tiny_compressed
 from modelbones.parts.compressed import CompressedSizes, compressed_sparse, heavily_compressed, window_mqa
 from modelbones.parts.ends import embeddings, final_norm, lm_head
 from modelbones.parts.hyper_connection import HYPER_HEAD_MATRIX, highway, hyper_connection, hyper_head
@@ -155,5 +155,5 @@ FAMILY = Family(
         "trunk names and shapes at full size against transformers 5.23 on the meta device, "
         "corrected to the published names",
     ),
-    tiny=tiny,
+    tiny=tiny_compressed,
 )

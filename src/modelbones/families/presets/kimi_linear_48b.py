@@ -47,5 +47,8 @@ CONFIG: dict[str, Any] = {
     "rope_theta": 10000.0,
     "model_max_length": 1048576,
     "num_nextn_predict_layers": 0,
+    "bos_token_id": 163584,
+    "eos_token_id": 163586,
+    "pad_token_id": 163839,
     "tie_word_embeddings": False,
 }

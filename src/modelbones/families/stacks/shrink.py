@@ -1,4 +1,4 @@
-"""A tiny config of the same shape for the latent and KDA stacks, for loaders' tests."""
+"""A tiny config of the same shape for the stacks with latents or KDA, for loaders' tests."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ _SIZES = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+_COMPRESSED = {
+    **_SIZES,
+    "num_key_value_heads": 1,
+    "head_dim": 64,
+    "o_groups": 2,
+    "o_lora_rank": 32,
+    "sliding_window": 16,
+}
 _LINEAR = {"num_heads": 4, "head_dim": 32}
 _PER_LAYER = ("layer_types", "mlp_layer_types", "indexer_types", "index_topk_pattern")
 _INDICES = ("kda_layers", "full_attn_layers")
@@ -49,6 +57,17 @@ def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
     if isinstance(text, Mapping):
         return {**raw, "text_config": _text(text, num_layers)}
     return _text(raw, num_layers)
+
+
+def tiny_compressed(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
+    """The same for DeepSeek-V4, whose list of ratios goes on past the last layer."""
+    small = first_layers(resized(raw, _COMPRESSED), num_layers, per_layer=_PER_LAYER)
+    ratios, deep = raw.get("compress_ratios"), raw.get("num_hidden_layers")
+    if isinstance(ratios, list | tuple) and isinstance(deep, int):
+        small["compress_ratios"] = [*ratios[:num_layers], *ratios[deep:]]
+    if isinstance(small.get("num_hash_layers"), int):
+        small["num_hash_layers"] = min(small["num_hash_layers"], num_layers)
+    return small
 
 
 def _text(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
