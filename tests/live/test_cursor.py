@@ -93,24 +93,24 @@ def test_a_sync_that_cannot_advance_leaves_the_cursor_ahead(state: Glm5NextDsaSt
     assert state.len() == 16
 
 
-NUMBERS: list[Callable[[Glm5NextDsaState, Any], Any]] = [
-    lambda state, n: state.row_offset(n),
-    lambda state, n: state.ensure_room(n),
-    lambda state, n: state.ensure_room_through(n),
-    lambda state, n: state.advance(n),
-    lambda state, n: state.rewind_to(n),
-    lambda state, n: state.sync_to(n, 0),
-    lambda state, n: state.sync_to(0, n),
-    lambda state, n: Glm5NextDsaState.borrowed(SMALL, *handles(state), length=n),
+NUMBERS: list[tuple[str, Callable[[Glm5NextDsaState, Any], Any]]] = [
+    ("pos", lambda state, n: state.row_offset(n)),
+    ("n", lambda state, n: state.ensure_room(n)),
+    ("end", lambda state, n: state.ensure_room_through(n)),
+    ("n", lambda state, n: state.advance(n)),
+    ("n", lambda state, n: state.rewind_to(n)),
+    ("seq_len", lambda state, n: state.sync_to(n, 0)),
+    ("k", lambda state, n: state.sync_to(0, n)),
+    ("length", lambda state, n: Glm5NextDsaState.borrowed(SMALL, *handles(state), length=n)),
 ]
 
 
-@pytest.mark.parametrize("call", NUMBERS)
+@pytest.mark.parametrize(("name", "call"), NUMBERS)
 @pytest.mark.parametrize("n", [-1, True, 1.0, "1", None])
 def test_what_is_no_count_is_refused(
-    state: Glm5NextDsaState, call: Callable[[Glm5NextDsaState, Any], Any], n: Any
+    state: Glm5NextDsaState, name: str, call: Callable[[Glm5NextDsaState, Any], Any], n: Any
 ) -> None:
     state.advance(3)
-    with pytest.raises(UsageError, match="expected an integer, 0 or more; pass a Python int"):
+    with pytest.raises(UsageError, match=rf"^{name}: found .*; expected an integer, 0 or more; pass a Python int"):
         call(state, n)
     assert state.len() == 3
