@@ -162,7 +162,7 @@ class ExtraMissingError(ModelbonesError, ImportError):
         self.module = module
         self.extra = extra
         super().__init__(
-            f"{place}: {module} is not installed; expected the extra `{extra}`; pip install modelbones[{extra}]"
+            f"{place}: {module} is not installed; expected the extra `{extra}`; pip install 'modelbones[{extra}]'"
         )
 
 

@@ -87,7 +87,7 @@ def test_a_missing_extra_is_named(name: str, module: str, extra: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout == (
-        f"{name}: {module} is not installed; expected the extra `{extra}`; pip install modelbones[{extra}]\n"
+        f"{name}: {module} is not installed; expected the extra `{extra}`; pip install 'modelbones[{extra}]'\n"
     )
 
 

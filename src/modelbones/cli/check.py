@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from modelbones.audit import Audit, Options, audit
 from modelbones.audit.undeclared import judged_as_declared, stores_mtp
 from modelbones.checkpoint.census import Census
-from modelbones.checkpoint.directory import read_checkpoint
-from modelbones.checkpoint.safetensors import unreadable
 from modelbones.cli.arguments import add_model, add_output
-from modelbones.config_file import load_config
-from modelbones.errors import UsageError
+from modelbones.cli.model import Model, open_model
 from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, declaring_mtp, read_config
 from modelbones.findings import Severity
@@ -59,16 +55,17 @@ def groups(text: str) -> frozenset[Group]:
 
 def run(args: argparse.Namespace) -> int:
     """Hold the checkpoint at MODEL against its config."""
-    checkpoint = Path(args.model)
-    config = read_config(args.config if args.config is not None else _config_beside(checkpoint))
-    census = read_checkpoint(checkpoint)
-    claims = read_claims(_claimed(config, checkpoint), place=config.declared.place)
+    with open_model(args.model) as model:
+        config = read_config(args.config) if args.config is not None else model.config_of_checkpoint()
+        census = model.census()
+        claims = read_claims(_claimed(config, model), place=config.declared.place)
+        revision = model.revision
     options = Options(only=args.only, allow_absent=args.allow_absent)
     result = _judged(config, census, claims, options)
     write(
         args.style,
-        data=lambda: check_json(args.model, config.model_type, result),
-        blocks=lambda: check_blocks(args.model, config.model_type, result),
+        data=lambda: check_json(args.model, config.model_type, result, revision=revision),
+        blocks=lambda: check_blocks(args.model, config.model_type, result, revision=revision),
         annotations=lambda: github_annotations(result),
     )
     return _exit_code(result, is_strict=args.strict)
@@ -85,28 +82,13 @@ def _judged(config: ModelConfig, census: Census, claims: tuple[Claim, ...], opti
     return replace(result, findings=(*result.findings, *notes))
 
 
-def _claimed(config: ModelConfig, checkpoint: Path) -> list[tuple[str, Mapping[str, Any] | None]]:
+def _claimed(config: ModelConfig, model: Model) -> list[tuple[str, Mapping[str, Any] | None]]:
     """Everything that speaks of quantisation: the config, and modelopt's file beside it."""
-    place = config.declared.place
+    place, beside = config.declared.place, model.quantization()
     spoken: list[tuple[str, Mapping[str, Any] | None]] = [
         (f"{place} {key}", words) for key, words in config.declared.quantization
     ]
-    folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-    beside = folder / "hf_quant_config.json"
-    return [*spoken, (str(beside), load_config(beside))] if beside.is_file() else spoken
-
-
-def _config_beside(checkpoint: Path) -> Path:
-    try:
-        if checkpoint.is_dir():
-            return checkpoint
-        checkpoint.stat()
-    except (OSError, ValueError) as error:
-        raise unreadable(checkpoint, error, place=str(checkpoint)) from None
-    beside = checkpoint.parent / "config.json"
-    if checkpoint.name == "config.json":
-        raise UsageError(f"{checkpoint}: found a config alone; expected a checkpoint; name the directory it stands in")
-    return beside
+    return spoken if beside is None else [*spoken, beside]
 
 
 def _exit_code(result: Audit, *, is_strict: bool) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from modelbones.cli.arguments import add_model, add_output, count
+from modelbones.cli.model import open_model
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build
 from modelbones.report.blocks import Block
 from modelbones.report.show import (
     assumed_blocks,
@@ -34,13 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the skeleton of MODEL."""
-    config = read_config(args.model)
+    with open_model(args.model) as model:
+        config, revision = model.config(), model.revision
     skeleton = build(config)
     layer = None if args.layer is None else _layer(skeleton, args.layer)
     write(
         args.style,
-        data=lambda: show_json(args.model, config, skeleton, layer),
-        blocks=lambda: _blocks(args, config, skeleton, layer),
+        data=lambda: show_json(args.model, config, skeleton, layer, revision=revision),
+        blocks=lambda: _blocks(args, config, skeleton, layer, revision),
     )
     return 0
 
@@ -54,7 +56,7 @@ def _layer(skeleton: Skeleton, index: int) -> Layer:
 
 
 def _blocks(
-    args: argparse.Namespace, config: ModelConfig, skeleton: Skeleton, layer: Layer | None
+    args: argparse.Namespace, config: ModelConfig, skeleton: Skeleton, layer: Layer | None, revision: str | None
 ) -> tuple[Block, ...]:
     if layer is not None:
         return layer_blocks(skeleton, layer)
@@ -62,4 +64,6 @@ def _blocks(
         return tensor_blocks(skeleton)
     if args.unread:
         return unread_blocks(config)
-    return assumed_blocks(config) if args.assumed else summary_blocks(args.model, config, skeleton)
+    if args.assumed:
+        return assumed_blocks(config)
+    return summary_blocks(args.model, config, skeleton, revision=revision)

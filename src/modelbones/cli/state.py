@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from modelbones.cli.arguments import add_model, add_output, count, spec
+from modelbones.cli.model import open_model
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build
 from modelbones.report.state import StateReport, state_blocks, state_json
 from modelbones.report.write import write
 
@@ -41,12 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what one sequence of MODEL costs."""
-    config = read_config(args.model)
+    with open_model(args.model) as model:
+        config, revision = model.config(), model.revision
     skeleton = build(config)
     if args.spec is not None and skeleton.mtp is None:
         raise UsageError(f"--spec: {args.model} declares no MTP layer; expected one to draft with; leave --spec out")
     report = StateReport(
         model=args.model,
+        revision=revision,
         skeleton=skeleton,
         context=_context(args, config),
         num_spec=args.num_spec if args.spec is None else args.spec,

@@ -9,15 +9,17 @@ from modelbones.audit import Audit, GroupAudit
 from modelbones.contract import StructuralAccounting
 from modelbones.findings import Finding, Severity
 from modelbones.report.blocks import Block, Facts, Lines, Table
+from modelbones.report.words import resolved
 from modelbones.tensors import Group
 from modelbones.units import format_exact
 
 
-def check_json(model: str, model_type: str, audit: Audit) -> dict[str, Any]:
+def check_json(model: str, model_type: str, audit: Audit, *, revision: str | None = None) -> dict[str, Any]:
     """The whole audit as JSON."""
     return {
         "schema": "modelbones/check/1",
         "model": model,
+        "revision": revision,
         "model_type": model_type,
         "place": audit.place,
         "verdict": verdict(audit),
@@ -84,13 +86,14 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def check_blocks(model: str, model_type: str, audit: Audit) -> tuple[Block, ...]:
+def check_blocks(model: str, model_type: str, audit: Audit, *, revision: str | None = None) -> tuple[Block, ...]:
     """The audit for people."""
     counts = Counter(finding.severity for finding in audit.findings)
     summary = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     facts = Facts(
         rows=(
             ("model", f"{model} ({model_type})"),
+            *resolved(revision),
             ("checkpoint", audit.place),
             ("stored", f"{audit.tensors:,} tensors in {_counted(audit.files, 'file')}, {format_exact(audit.nbytes)}"),
             ("scheme", audit.scheme),

@@ -9,13 +9,20 @@ from modelbones.buffers import PERSISTENT, Grows
 from modelbones.contract import Size, size_of, sizes_by_role, total_size
 from modelbones.families.model_config import ModelConfig
 from modelbones.report.blocks import Block, Facts, Lines, Table
-from modelbones.report.words import buffer_json, growth_text, ranges, shape_text
+from modelbones.report.words import buffer_json, growth_text, ranges, resolved, shape_text
 from modelbones.skeleton import Layer, ResidualStep, Skeleton
 from modelbones.tensors import LAYER, Group, TensorPattern
 from modelbones.units import format_exact
 
 
-def show_json(model: str, config: ModelConfig, skeleton: Skeleton, layer: Layer | None = None) -> dict[str, Any]:
+def show_json(
+    model: str,
+    config: ModelConfig,
+    skeleton: Skeleton,
+    layer: Layer | None = None,
+    *,
+    revision: str | None = None,
+) -> dict[str, Any]:
     """The skeleton as JSON, or one layer of it with its tensors; sizes are unquantised."""
     layers = skeleton.all_layers() if layer is None else (layer,)
     patterns = skeleton.patterns if layer is None else skeleton.layer_patterns((layer,), _group(layer))
@@ -23,6 +30,7 @@ def show_json(model: str, config: ModelConfig, skeleton: Skeleton, layer: Layer 
     return {
         "schema": "modelbones/show/1",
         "model": model,
+        "revision": revision,
         "model_type": skeleton.model_type,
         "architectures": list(config.declared.architectures),
         "hidden_size": skeleton.hidden_size,
@@ -88,7 +96,9 @@ def pattern_json(pattern: TensorPattern, skeleton: Skeleton) -> dict[str, Any]:
     }
 
 
-def summary_blocks(model: str, config: ModelConfig, skeleton: Skeleton) -> tuple[Block, ...]:
+def summary_blocks(
+    model: str, config: ModelConfig, skeleton: Skeleton, *, revision: str | None = None
+) -> tuple[Block, ...]:
     """The model in one screen: what it is, where its bytes are, its layers."""
     total = total_size(skeleton.patterns, skeleton.dtype)
     budget = skeleton.budget()
@@ -96,6 +106,7 @@ def summary_blocks(model: str, config: ModelConfig, skeleton: Skeleton) -> tuple
     identity = Facts(
         rows=(
             ("model", f"{model} ({skeleton.model_type})"),
+            *resolved(revision),
             ("layers", _layer_summary(skeleton.layers)),
             ("MTP", mtp),
             ("parameters", f"{total.parameters:,}"),

@@ -8,7 +8,7 @@ from typing import Any
 from modelbones.budget import StateBudget, Term
 from modelbones.buffers import Grows
 from modelbones.report.blocks import Block, Facts, Lines, Table
-from modelbones.report.words import buffer_json, growth_text, shape_text
+from modelbones.report.words import buffer_json, growth_text, resolved, shape_text
 from modelbones.reserve import (
     PerSequenceState,
     Uncounted,
@@ -37,6 +37,7 @@ class StateReport:
 
     Attributes:
         model: The model as it was named.
+        revision: The commit of the Hub its config is at; None for a model on disk.
         skeleton: The model.
         context: Tokens of the sequence.
         num_spec: Speculative tokens in flight.
@@ -52,6 +53,7 @@ class StateReport:
     spec_on: bool
     concurrency: int
     ranks: int | None
+    revision: str | None = None
 
     @property
     def budget(self) -> StateBudget:
@@ -86,6 +88,7 @@ def state_json(report: StateReport) -> dict[str, Any]:
     data: dict[str, Any] = {
         "schema": "modelbones/state/1",
         "model": report.model,
+        "revision": report.revision,
         "model_type": report.skeleton.model_type,
         "layout": LAYOUT,
         "context": report.context,
@@ -149,6 +152,7 @@ def state_blocks(report: StateReport) -> tuple[Block, ...]:
         Facts(
             rows=(
                 ("model", f"{report.model} ({report.skeleton.model_type})"),
+                *resolved(report.revision),
                 ("sequence", f"{report.context:,} tokens{_speculation(report)}"),
                 ("layout", f"{LAYOUT}: the seeds' engine; other engines pad, page and pool differently"),
             )

@@ -29,6 +29,11 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return f"[{', '.join(str(size) for size in shape)}]"
 
 
+def resolved(revision: str | None) -> tuple[tuple[str, str], ...]:
+    """The row that says which commit of the Hub a report is about; none for a model on disk."""
+    return (("resolved commit", revision),) if revision is not None else ()
+
+
 def growth_text(per: Growth) -> str:
     """How a buffer grows, in words."""
     match per.grows:
