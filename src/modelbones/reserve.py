@@ -21,6 +21,8 @@ RESERVED_MODEL_TYPES = frozenset({"glm5_next", "glm5_next_text"})
 """Source: Metrale/metrale-inference-alpha model-arch seq_state_reserve.rs charges every other type zero."""
 
 MTP_LATENT = "mtp_latent"
+MTP_KV = "mtp_kv"
+_PLAIN_TERMS = frozenset({"kv", "window_kv"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +93,13 @@ def device_parts(skeleton: Skeleton, max_context: int, *, num_spec: int, spec_on
         parts[term.name] = sum(_held(buffer, max_context) * layers for buffer, layers in term.buffers)
     if spec_on and skeleton.mtp is not None:
         for buffer in skeleton.mtp.buffers:
-            name = MTP_LATENT if buffer.home is Home.PAGED else PROPOSER
+            name = _pages_name(buffer) if buffer.home is Home.PAGED else PROPOSER
             parts[name] = parts.get(name, 0) + _held(buffer, max_context)
     return parts
+
+
+def _pages_name(buffer: Buffer) -> str:
+    return MTP_KV if buffer.term in _PLAIN_TERMS else MTP_LATENT
 
 
 def _held(buffer: Buffer, max_context: int) -> int:
@@ -132,11 +138,10 @@ def uncounted(skeleton: Skeleton, *, num_spec: int, spec_on: bool) -> tuple[Unco
         for term in budget.terms
         if not term.is_counted
     ]
-    pages = _mtp_pages(skeleton)
-    if pages:
-        when = "held now" if spec_on else "only when speculating"
-        reason = f"the MTP layer's own KV pages, {when}; the budget counts the text stack"
-        named.append(Uncounted(name=MTP_LATENT, nbytes=pages, per="token", reason=reason))
+    when = "held now" if spec_on else "only when speculating"
+    reason = f"the MTP layer's own KV pages, {when}; the budget counts the text stack"
+    for name, nbytes in _mtp_pages(skeleton).items():
+        named.append(Uncounted(name=name, nbytes=nbytes, per="token", reason=reason))
     slot = sum(term.nbytes(tokens=0) for term in budget.counted if term.home is Home.SLOT)
     if slot:
         reason = "the slot pool's scratch slot, where padded rows of a captured batch write"
@@ -144,9 +149,13 @@ def uncounted(skeleton: Skeleton, *, num_spec: int, spec_on: bool) -> tuple[Unco
     return tuple(named)
 
 
-def _mtp_pages(skeleton: Skeleton) -> int:
-    buffers = () if skeleton.mtp is None else skeleton.mtp.buffers
-    return sum(buffer.nbytes(tokens=1) for buffer in buffers if buffer.home is Home.PAGED)
+def _mtp_pages(skeleton: Skeleton) -> dict[str, int]:
+    pages: dict[str, int] = {}
+    for buffer in () if skeleton.mtp is None else skeleton.mtp.buffers:
+        if buffer.home is Home.PAGED:
+            name = _pages_name(buffer)
+            pages[name] = pages.get(name, 0) + buffer.nbytes(tokens=1)
+    return pages
 
 
 def kept_outside_pages(skeleton: Skeleton) -> tuple[str, ...]:

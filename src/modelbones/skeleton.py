@@ -6,7 +6,7 @@ Source: Metrale/metrale-inference-alpha model-arch glm5next_skeleton.rs, whose n
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -258,5 +258,16 @@ class Skeleton:
         return StateBudget.fold(buffer.drafting(num_spec) for buffer in held)
 
     def account(self, names: Collection[str]) -> StructuralAccounting:
-        """Account the structural contract against all names of a checkpoint, raw."""
-        return account(self.structural_tensor_set(), names)
+        """Account the structural contract against all names of a checkpoint, raw.
+
+        Beside what the seed defers by its spelling, the names of this model's own MLPs and open
+        modules are deferred however they are spelled.
+        """
+        result = account(self.structural_tensor_set(), names)
+        if not result.unexpected:
+            return result
+        towers = tuple(prefix for prefix, _ in self.open_prefixes)
+        others = {name for pattern in self.patterns if not pattern.is_structural for name in pattern.names()}
+        left = tuple(n for n in result.unexpected if n not in others and not (towers and n.startswith(towers)))
+        deferred = result.deferred + len(result.unexpected) - len(left)
+        return replace(result, unexpected=left, deferred=deferred)

@@ -24,7 +24,14 @@ def decoder(
     **others: Any,
 ) -> Skeleton:
     """The skeleton of `layers` under `prefix`, with its `head`; `others` replaces or adds fields of it."""
-    ends = outer(prefix, vocab_size=config.vocab_size, hidden_size=config.hidden_size, tied=config.tie_word_embeddings)
+    ends = outer(
+        prefix,
+        vocab_size=config.vocab_size,
+        hidden_size=config.hidden_size,
+        tied=config.tie_word_embeddings,
+        head=head,
+        tied_copy=True,
+    )
     fields: dict[str, Any] = {
         "mtp": None,
         "outer": ends,
