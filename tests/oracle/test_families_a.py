@@ -80,20 +80,21 @@ def _as_it_is(name: str) -> str:
     return name
 
 
-@pytest.mark.parametrize(
-    ("name", "corrected"),
-    [
-        ("kimi-linear-48b", _kimi_dense),
-        ("deepseek-coder-v2", _as_it_is),
-        ("deepseek-v3", _as_it_is),
-        ("kimi-k2", _as_it_is),
-        ("kimi-k2.5", _kimi_blocks),
-        ("deepseek-v3.2", _as_it_is),
-        ("glm-5.2", _as_it_is),
-        ("glm-4.7-flash", _as_it_is),
-        ("deepseek-v4-flash", _v4),
-    ],
-)
+CASES = [
+    ("kimi-linear-48b", _kimi_dense),
+    ("deepseek-coder-v2", _as_it_is),
+    ("deepseek-v3", _as_it_is),
+    ("kimi-k2", _as_it_is),
+    ("kimi-k2.5", _kimi_blocks),
+    ("deepseek-v3.2", _as_it_is),
+    ("glm-5.2", _as_it_is),
+    ("glm-4.7-flash", _as_it_is),
+    ("deepseek-v4-flash", _v4),
+]
+"""Presets, with what makes a published name of a saved one."""
+
+
+@pytest.mark.parametrize(("name", "corrected"), CASES)
 def test_every_trunk_name_and_shape_is_the_one_transformers_saves(name: str, corrected: Callable[[str], str]) -> None:
     config = preset(name)
     open_prefixes = tuple(prefix for prefix, _ in build(read_config(config)).open_prefixes)
