@@ -17,6 +17,7 @@ from modelbones.errors import SourceError
 
 TRIES = 3
 MOST_REDIRECTS = 5
+PAUSE_S = 0.5
 LONGEST_WAIT_S = 30.0
 """The longest pause a server may ask for before it is told as an error."""
 MOST_SECONDS = 120.0
@@ -106,7 +107,7 @@ class Fetcher:
                 return _body(response, span, url, place=place, most_bytes=most_bytes)
         except LinkError as error:
             last = refusals.broken_link(error.broken, tries, place=place, server=_server(url), timeout_s=link.timeout_s)
-            raise _WaitError(0.0 if error.broken is not Broken.UNREACHABLE else 0.5 * tries, last) from None
+            raise _WaitError(0.0 if error.broken is not Broken.UNREACHABLE else PAUSE_S * tries, last) from None
 
     def _headers(self, url: str, span: Span | None) -> dict[str, str]:
         headers = {"User-Agent": self.link.user_agent, "Accept-Encoding": "identity"}
@@ -125,7 +126,7 @@ class Fetcher:
             last = refusals.rate_limited(wait_s, place=place, has_token=has_token)
             raise _WaitError(float(tries) if wait_s is None else wait_s, last)
         if status >= 500 or status == 408:
-            raise _WaitError(0.5 * tries, refusals.failing(status, tries, place=place))
+            raise _WaitError(PAUSE_S * tries, refusals.failing(status, tries, place=place))
         raise refusals.refused(status, headers, place=place, revision=self.revision, has_token=has_token)
 
 
