@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,9 +66,11 @@ def test_every_growth_is_tried_above() -> None:
     assert {FIXED.grows, TOKEN.grows, pool(2).grows, window(3).grows, ragged(3).grows, last(4).grows} == set(Grows)
 
 
-@given(ALL_GROWTHS, st.integers(0, 60))
-def test_peak_rows_is_the_most_rows_on_the_way(growth: Growth, tokens: int) -> None:
-    assert growth.peak_rows(tokens) == max(growth.rows(moment) for moment in range(tokens + 1))
+@pytest.mark.parametrize("rule", [pool, window, ragged, last, token_in_pools])
+def test_peak_rows_is_the_most_rows_on_the_way(rule: Callable[[int], Growth]) -> None:
+    for growth in (FIXED, TOKEN, *(rule(k) for k in range(1, 10))):
+        rows = [growth.rows(tokens) for tokens in range(40)]
+        assert [growth.peak_rows(tokens) for tokens in range(40)] == [max(rows[: end + 1]) for end in range(40)]
 
 
 @given(ALL_GROWTHS, st.integers(-(10**9), -1))

@@ -21,7 +21,7 @@ from tests.published import nested
         (b"", "an empty file; fetch it again"),
         (b" \r\n\t", "an empty file; fetch it again"),
         (b"{", "no valid JSON at line 1, column 2; correct it or fetch it again"),
-        (b'{"a": 1,}', "no valid JSON at line 1, column 9; correct it or fetch it again"),
+        (b'{"a": 1 "b": 2}', "no valid JSON at line 1, column 9; correct it or fetch it again"),
         (b'{\n "a" 1}', "no valid JSON at line 2, column 6; correct it or fetch it again"),
         (b"{} {}", "no valid JSON at line 1, column 4; correct it or fetch it again"),
         (b"{'a': 1}", "no valid JSON at line 1, column 2; correct it or fetch it again"),

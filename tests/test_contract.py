@@ -73,6 +73,26 @@ def test_a_list_with_repeated_names_accounts_like_its_set(required: set[str], av
     assert account(required, frozenset(available)) == account(required, available)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_deferred"),
+    [
+        ("model.language_model.layers.3.mlp.gate.weight", True),
+        ("model.visual.blocks.0.norm1.weight", True),
+        ("model.vision_tower.x", True),
+        ("model.vision", True),
+        ("model.visual", False),
+        ("visual.blocks.0.norm1.weight", False),
+        ("x.model.visual.y", False),
+        ("model.layers.3.mlp", False),
+        ("model.layers.3.mlpx.y", False),
+        ("", False),
+    ],
+)
+def test_which_names_the_accounting_defers(name: str, *, is_deferred: bool) -> None:
+    found = account(set(), {name})
+    assert (found.deferred, found.unexpected) == ((1, ()) if is_deferred else (0, (name,)))
+
+
 def test_a_required_name_is_bound_even_where_it_looks_deferred() -> None:
     found = account({"a.mlp.b"}, {"a.mlp.b", "c.mlp.d"})
     assert (found.bound, found.deferred, found.is_complete()) == (1, 1, True)
