@@ -27,7 +27,7 @@ AT = "mixer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedSizes:
-    """The widths of a routed block; its experts work at `width`, the latent one where there is one."""
+    """The widths of a routed block; its experts work at the latent one where there is one."""
 
     num_experts: int
     num_experts_per_tok: int
@@ -57,7 +57,6 @@ def read(top: Section) -> NemotronHConfig:
     no_bias = Absent(value=False, meaning="false: no projection has one", source=_SOURCE)
     must_be_false(top.at("attention_bias"), "these attention projections have no bias")
     width = ("head_dim", "attention_head_dim")
-    has_attention, has_mlp = Block.ATTENTION in used, Block.MLP in used
     return finish(
         NemotronHConfig,
         top,
@@ -65,9 +64,9 @@ def read(top: Section) -> NemotronHConfig:
         num_hidden_layers=len(text),
         blocks=text,
         mtp_blocks=module,
-        attention=head_sizes(top, hidden, source=_SOURCE, width=width) if has_attention else None,
+        attention=head_sizes(top, hidden, source=_SOURCE, width=width) if Block.ATTENTION in used else None,
         mamba=_mamba(top, hidden) if Block.MAMBA in used else None,
-        intermediate_size=integer(top.at("intermediate_size")) if has_mlp else None,
+        intermediate_size=integer(top.at("intermediate_size")) if Block.MLP in used else None,
         routed=_routed(top) if Block.MOE in used else None,
         mlp_bias=flag(top.at("mlp_bias"), absent=no_bias),
         **facts,

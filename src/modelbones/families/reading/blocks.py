@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from modelbones.config import Absent, Said, Section, Spot, fact, words
-from modelbones.families.reading.decoder import MAX_LAYERS
 from modelbones.families.reading.routing import num_mtp
 from modelbones.families.reading.rules import layers_text, must_equal
+from modelbones.families.reading.text import MAX_LAYERS
 
 
 class Block(Enum):

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 from modelbones.config import Absent, Section, flag, integer
 from modelbones.families.model_config import ModelConfig, declared_by, stored_dtype
-
-MAX_LAYERS = 100_000
+from modelbones.families.reading.text import MAX_LAYERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
