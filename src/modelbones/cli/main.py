@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
 from modelbones import __version__
-from modelbones.errors import ModelbonesError, UnknownArchitectureError, UnknownSchemeError, UsageError
+from modelbones.errors import (
+    EngineRefusedError,
+    ModelbonesError,
+    UnknownArchitectureError,
+    UnknownSchemeError,
+    UsageError,
+)
 
 VERBS = {
     "show": "what a model is made of: layers, wiring, tensors",
     "state": "what a sequence costs: bytes fixed, per token, reserved, on the device",
     "check": "whether a checkpoint really is the model its config says",
     "synth": "what was written: a checkpoint that satisfies a config's contract",
+    "plan": "what fits: sequences, context, bytes on each rank, by an engine's own rules",
+    "engines": "the engines whose rules are known, and what they reproduce",
     "families": "the architectures this reads, and how each was verified",
 }
 WRONG_USE, REFUSED, UNKNOWN = 2, 3, 4
@@ -51,6 +60,8 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is its exit code."""
+    if argv is None:
+        _stop_on_signals()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except ModelbonesError as error:
@@ -62,6 +73,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What is still buffered would raise again when the interpreter closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
+
+
+def _stop_on_signals() -> None:
+    """Let a polite end of the process unwind it, so that `synth` leaves nothing behind."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _run(argv: list[str]) -> int:
@@ -76,6 +99,6 @@ def _run(argv: list[str]) -> int:
 
 
 def _exit_code(error: ModelbonesError) -> int:
-    if isinstance(error, UsageError):
+    if isinstance(error, UsageError | EngineRefusedError):
         return WRONG_USE
     return UNKNOWN if isinstance(error, UnknownArchitectureError | UnknownSchemeError) else REFUSED

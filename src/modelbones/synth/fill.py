@@ -13,6 +13,8 @@ from modelbones.synth.layout import Tensor
 from modelbones.units import MIB
 
 _CHUNK = 8 * MIB
+_FINITE_BELOW = {DType.F8_E4M3: 0x7F, DType.F8_E5M2: 0x7C}
+"""The first magnitude that is no finite number."""
 
 
 class Fill(Enum):
@@ -70,9 +72,8 @@ def _random(seed: int) -> Writer:
         if dtype is DType.BF16:
             # The upper half of an fp32 number is a bf16 number.
             return (stream.normal(0, 0.02, count).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
-        if dtype is DType.F8_E4M3:
-            # 0x7f and 0xff are its only NaNs; stay below both.
-            magnitude = stream.integers(0, 0x7F, count, dtype=np.uint8)
+        if dtype in _FINITE_BELOW:
+            magnitude = stream.integers(0, _FINITE_BELOW[dtype], count, dtype=np.uint8)
             return (magnitude | stream.integers(0, 2, count, dtype=np.uint8) << 7).tobytes()
         return stream.integers(0, 128, size, dtype=np.uint8).tobytes()
 

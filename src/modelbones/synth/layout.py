@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 
 from modelbones.dtypes import DType
-from modelbones.quant.form import Form
 from modelbones.quant.recipe import Recipe
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import TensorPattern
@@ -33,18 +32,17 @@ class Tensor:
 def tensors(patterns: Iterable[TensorPattern], model_dtype: DType, recipe: Recipe | None) -> Iterator[Tensor]:
     """Every required tensor of `patterns`, packed as `recipe` says."""
     for pattern in patterns:
-        if not pattern.required:
-            continue
-        form = recipe.form if recipe is not None and recipe.packs(pattern) else None
-        dtype = pattern.permitted.stored(model_dtype)
-        for name in pattern.names():
-            if form is None:
-                yield Tensor(name, dtype, pattern.shape)
-            else:
-                yield from _packed(name, pattern, form)
+        if pattern.required:
+            for name in pattern.names():
+                yield from stored_as(name, pattern, model_dtype, recipe)
 
 
-def _packed(name: str, pattern: TensorPattern, form: Form) -> Iterator[Tensor]:
+def stored_as(name: str, pattern: TensorPattern, model_dtype: DType, recipe: Recipe | None) -> Iterator[Tensor]:
+    """What one tensor of `pattern`, called `name`, is stored as: itself, or packed with its sidecars."""
+    if recipe is None or not recipe.packs(pattern):
+        yield Tensor(name, pattern.permitted.stored(model_dtype), pattern.shape)
+        return
+    form = recipe.form
     base = name.removesuffix("weight")
     shape = form.shape(pattern.shape)
     if shape is not None:
@@ -70,14 +68,14 @@ def shards(listed: list[Tensor], count: int | None) -> list[list[Tensor]]:
     total = sum(tensor.nbytes for tensor in listed)
     wanted = count or max(1, ceil_div(total, MOST_SHARD_BYTES))
     wanted = min(wanted, len(listed))
-    files: list[list[Tensor]] = [[] for _ in range(wanted)]
+    files: list[list[Tensor]] = [[]]
     written = 0
     for position, tensor in enumerate(listed):
-        by_size = written * wanted // max(total, 1)
-        # Leave at least one tensor for each file that is still to come, and skip none.
-        latest = min(by_size, wanted - 1)
-        earliest = max(0, wanted - (len(listed) - position))
-        filled = sum(1 for file in files if file)
-        files[min(max(latest, earliest), filled)].append(tensor)
+        to_come = wanted - len(files)
+        has_its_share = written * wanted >= total * len(files)
+        # Each file that is still to come gets at least one tensor.
+        if files[-1] and to_come and (has_its_share or len(listed) - position <= to_come):
+            files.append([])
+        files[-1].append(tensor)
         written += tensor.nbytes
     return files

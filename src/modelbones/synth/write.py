@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import struct
@@ -15,6 +16,8 @@ from modelbones.synth.fill import Fill, Writer, writer
 from modelbones.synth.layout import Tensor, shards
 from modelbones.units import format_exact
 
+_LARGEST = 2**63 - 1
+"""No file system gives an offset above this."""
 _INDEX = "model.safetensors.index.json"
 
 
@@ -37,27 +40,51 @@ def write_checkpoint(
         UsageError: `target` exists and `is_forced` is false, or the disk is too small.
         SourceError: The place cannot be written to.
     """
-    if (target.exists() or target.is_symlink()) and not is_forced:
-        raise UsageError(f"{target}: found something there; expected a new directory; name another or add --force")
-    ensure_space(target.parent, sum(tensor.nbytes for tensor in listed), fill)
     try:
+        if _stands(target) and not is_forced:
+            raise UsageError(f"{target}: found something there; expected a new directory; name another or add --force")
+        ensure_space(target.parent, sum(tensor.nbytes for tensor in listed), fill)
         work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError:
-        raise SourceError(place=str(target.parent), found="a place no one can write to", fix="name another") from None
-    try:
-        files = shards(listed, num_shards)
-        _write_files(work, files, writer(fill, seed))
-        (work / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        _take_place(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        try:
+            files = shards(listed, num_shards)
+            _write_files(work, files, writer(fill, seed))
+            (work / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+            _take_place(work, target)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
     return len(files)
+
+
+_REFUSALS = {
+    errno.ENOSPC: ("no space left on this disk", "free some, or use --fill sparse or --shrink"),
+    errno.EDQUOT: ("no space left in this user's quota", "free some, or use --fill sparse or --shrink"),
+    errno.EFBIG: ("a file larger than this file system holds", "write more files with --shards"),
+    errno.EACCES: ("a place this user cannot write to", "name another"),
+    errno.EPERM: ("a place this user cannot write to", "name another"),
+    errno.EROFS: ("a file system that is read only", "name another"),
+    errno.EBUSY: ("a directory that is in use and cannot be replaced", "name another"),
+    errno.ENAMETOOLONG: ("a name longer than the file system takes", "name a shorter one"),
+    errno.ELOOP: ("a loop of symbolic links", "name another"),
+}
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> SourceError:
+    """The system's refusal in our words."""
+    if isinstance(error, ValueError):
+        return SourceError(place=str(target), found="a path with a null character", fix="name another")
+    number = error.errno or 0
+    found, fix = _REFUSALS.get(number, (f"not writable (system error {number})", "check the disk and the path"))
+    return SourceError(place=str(target), found=found, fix=fix)
 
 
 def ensure_space(folder: Path, nbytes: int, fill: Fill) -> None:
     """Refuse a fill of real bytes that the disk has no room for."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: not a directory; expected one to write into; make it first")
+    if nbytes > _LARGEST:
+        raise UsageError(f"{folder}: {nbytes:,} bytes to write; expected at most {_LARGEST:,}; use --shrink")
     free = shutil.disk_usage(folder).free
     if fill is not Fill.SPARSE and nbytes > free:
         raise UsageError(
@@ -101,14 +128,21 @@ def _write_file(path: Path, listed: list[Tensor], write: Writer) -> None:
 
 def _take_place(work: Path, target: Path) -> None:
     """Put `work` where `target` is; what was there goes only when the new one stands."""
-    if not target.exists() and not target.is_symlink():
+    if not _stands(target):
         work.rename(target)
         return
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as aside:
-        old = Path(aside) / "old"
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    old = aside / "old"
+    try:
         target.rename(old)
-        try:
-            work.rename(target)
-        except OSError:
+        work.rename(target)
+    finally:
+        # Whatever interrupts the two renames, one of the two directories stands at the end.
+        if _stands(old) and not _stands(target):
             old.rename(target)
-            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _stands(path: Path) -> bool:
+    """Whether anything is there, a link that leads nowhere included."""
+    return path.exists() or path.is_symlink()
