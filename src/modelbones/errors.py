@@ -6,6 +6,7 @@
     ├── ConfigError                a config.json that was read and refused
     ├── UnknownArchitectureError   a model_type no family here declares
     ├── UnknownSchemeError         a quantisation scheme that cannot be judged yet
+    ├── EngineRefusedError         an engine would not start so, or no source tells
     ├── HeaderError                one checkpoint file whose header is wrong
     │   └── TruncatedError         one that ends before its data does
     ├── ExtraMissingError          an optional dependency that is not installed
@@ -98,6 +99,26 @@ class UnknownSchemeError(ModelbonesError):
             f'{place}: unknown quantisation scheme "{scheme}"; expected one of {", ".join(known)}; '
             "no verdict is given on a scheme that cannot be judged"
         )
+
+
+class EngineRefusedError(ModelbonesError):
+    """The engine would not start so, or no source tells what it would do.
+
+    Attributes:
+        engine: Whose rule it is.
+        place: The setting or the state that is refused.
+        found: What was asked for.
+        expected: What would be accepted.
+        fix: The way out.
+    """
+
+    def __init__(self, *, place: str, found: str, expected: str, fix: str, engine: str = "vllm") -> None:
+        self.engine = engine
+        self.place = place
+        self.found = found
+        self.expected = expected
+        self.fix = fix
+        super().__init__(f"{engine}: {place}: found {found}; expected {expected}; {fix}")
 
 
 class HeaderError(ModelbonesError):

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from modelbones.errors import ModelbonesError, UsageError
+from modelbones.errors import EngineRefusedError, UsageError
 
-
-class EngineRefusedError(ModelbonesError):
-    """The engine would not start so, or no source tells what it would do.
-
-    Attributes:
-        place: The setting or the state that is refused.
-        found: What was asked for.
-        expected: What would be accepted.
-        fix: The way out.
-    """
-
-    def __init__(self, *, place: str, found: str, expected: str, fix: str) -> None:
-        self.place = place
-        self.found = found
-        self.expected = expected
-        self.fix = fix
-        super().__init__(f"vllm: {place}: found {found}; expected {expected}; {fix}")
+__all__ = ["EngineRefusedError", "UnknownVersionError"]
 
 
 class UnknownVersionError(UsageError):

@@ -1,0 +1,223 @@
+"""`plan`: what fits on these ranks, exactly, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from modelbones.errors import EngineRefusedError, UsageError
+from modelbones.plan.capacity import Capacity, capacity_of
+from modelbones.plan.gpus import GPUS
+from modelbones.plan.request import PlanRequest
+from modelbones.plan.stages import stages
+from modelbones.plan.weights import Weights, from_census, from_recipe
+from modelbones.ranks import Axis, Ranks
+from modelbones.skeleton import Skeleton
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlan:
+    """The ranks of one pipeline stage, which are alike; the widest is shown.
+
+    Attributes:
+        stage: Its number.
+        ranks: How many ranks are like it, over all replicas.
+        parts: Bytes by part; they sum to `total`.
+        available: Bytes of the card the engine may use; None without a card.
+    """
+
+    stage: int
+    ranks: int
+    parts: Mapping[str, int]
+    available: int | None
+
+    @property
+    def total(self) -> int:
+        """Bytes of everything on the rank."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """What one change would give.
+
+    Attributes:
+        change: The flag as it would be written.
+        fits: Whether the request would then fit.
+        max_sequences: Sequences at once, over all replicas.
+    """
+
+    change: str
+    fits: bool
+    max_sequences: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The answer.
+
+    Attributes:
+        request: The question.
+        ranks: One entry a pipeline stage.
+        fits: Whether `concurrency` sequences of `context` tokens fit.
+        binds: What stands in the way, or would next: "weights" (with the overhead or the state
+            asked for they pass the card), "context" (not even one sequence), "state".
+        max_sequences: Most sequences of `context` tokens, over all replicas.
+        max_context: Longest context at `concurrency`, up to what the model declares.
+        capacity: The tightest stage's capacity in the engine's figures.
+        alternatives: What another element type or card would give.
+    """
+
+    request: PlanRequest
+    ranks: tuple[RankPlan, ...]
+    fits: bool
+    binds: str
+    max_sequences: int
+    max_context: int
+    capacity: Mapping[str, Any]
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """One stage while it is planned: its weights, what is left for state, and the capacity of that."""
+
+    skeleton: Skeleton
+    weights: Weights
+    memory: int | None
+    capacity: Capacity | None
+
+
+def plan(request: PlanRequest, *, with_alternatives: bool = True) -> Plan:
+    """What fits.
+
+    Raises:
+        EngineRefusedError: The engine would not start so, whatever the memory.
+        UsageError: Flags that contradict each other or the engine.
+    """
+    staged = _staged(request)
+    lacks_weights = any(stage.capacity is None for stage in staged)
+    most = 0 if lacks_weights else _max_sequences(staged, request.context) * request.dp
+    tightest = min(staged, key=lambda stage: _sequences(stage, request.context))
+    ranks = tuple(_rank(request, number, stage, most) for number, stage in enumerate(staged))
+    is_over = any(rank.available is not None and rank.total > rank.available for rank in ranks)
+    return Plan(
+        request=request,
+        ranks=ranks,
+        fits=most >= request.concurrency and not is_over,
+        binds="weights" if lacks_weights or is_over else "context" if not most else "state",
+        max_sequences=most,
+        max_context=0 if lacks_weights else _max_context(staged, request),
+        capacity={} if tightest.capacity is None else tightest.capacity.words(request.context),
+        alternatives=_alternatives(request) if with_alternatives else (),
+    )
+
+
+def _staged(request: PlanRequest) -> list[_Stage]:
+    ranks = ranks_of(request)
+    planned = []
+    for skeleton in stages(request.skeleton, request.pp):
+        weights = _weights(request, skeleton, ranks)
+        memory = _state_memory(request, weights)
+        is_short = memory is not None and memory < 0
+        capacity = None if is_short else capacity_of(request, skeleton, memory)
+        planned.append(_Stage(skeleton, weights, memory, capacity))
+    return planned
+
+
+def ranks_of(request: PlanRequest) -> Ranks:
+    """How the weights are cut: heads, MLPs and vocabulary by tp, experts by ep or, without it, inside by tp."""
+    return Ranks.of(
+        {
+            Axis.HEADS: request.tp,
+            Axis.FFN: request.tp,
+            Axis.VOCAB: request.tp,
+            Axis.EXPERT_FFN: request.tp if request.ep == 1 else 1,
+            Axis.EXPERTS: request.ep,
+        }
+    )
+
+
+def _weights(request: PlanRequest, skeleton: Skeleton, ranks: Ranks) -> Weights:
+    with_mtp = request.spec_on
+    if request.census is not None:
+        weights = from_census(skeleton, request.census.tensors, ranks, with_mtp=with_mtp)
+    else:
+        weights = from_recipe(skeleton, request.recipe, ranks, with_mtp=with_mtp)
+    if request.draft is not None and skeleton.layers[-1] is request.skeleton.layers[-1]:
+        weights["weights.draft"] = from_recipe(request.draft, None, ranks, with_mtp=False).total()
+    return weights
+
+
+def _state_memory(request: PlanRequest, weights: Weights) -> int | None:
+    """Bytes for state on a rank; negative when the weights alone are too much, None with blocks given."""
+    if request.memory.kv_memory is not None:
+        return request.memory.kv_memory
+    if request.usable is None or request.memory.overhead is None:
+        return None
+    return request.usable - weights.total() - request.memory.overhead
+
+
+def _sequences(stage: _Stage, context: int) -> int:
+    return 0 if stage.capacity is None else stage.capacity.max_sequences(context)
+
+
+def _max_sequences(staged: list[_Stage], context: int) -> int:
+    return min(_sequences(stage, context) for stage in staged)
+
+
+def _max_context(staged: list[_Stage], request: PlanRequest) -> int:
+    """The longest context at which every replica serves its share; context + 1 does not fit."""
+    wanted = max(1, request.per_replica)
+    return last_true(lambda context: _max_sequences(staged, context) >= wanted, request.most_context)
+
+
+def last_true(holds: Callable[[int], bool], most: int) -> int:
+    """The largest number from 1 to `most` that `holds`, which is true first and then false; 0 for none."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _rank(request: PlanRequest, number: int, stage: _Stage, most: int) -> RankPlan:
+    parts: dict[str, int] = dict(stage.weights)
+    if request.memory.overhead is not None:
+        parts["overhead"] = request.memory.overhead
+    if stage.capacity is not None:
+        shown = max(1, min(request.concurrency, most) if most else request.concurrency)
+        state = stage.capacity.parts(request.context, -(-shown // request.dp))
+        parts.update(state)
+        unused = None if stage.memory is None else stage.memory - sum(state.values())
+        if unused is not None and unused > 0:
+            parts["unused"] = unused
+    return RankPlan(stage=number, ranks=request.tp * request.dp, parts=parts, available=request.card_bytes)
+
+
+def _alternatives(request: PlanRequest) -> tuple[Alternative, ...]:
+    found = []
+    if request.engine == "vllm":
+        for dtype in ("auto", "bf16", "fp8", "fp8_ds_mla"):
+            if dtype != request.kv_dtype:
+                found.append((f"--kv-dtype {dtype}", replace(request, kv_dtype=dtype)))
+    if request.gpu is not None and request.memory.overhead is not None:
+        for gpu in GPUS.values():
+            if gpu.memory != request.gpu.memory:
+                count = f"{request.gpu_count}x" if request.gpu_count > 1 else ""
+                found.append((f"--gpu {count}{gpu.name}", replace(request, gpu=gpu)))
+    return tuple(each for change, other in found if (each := _alternative(change, other)) is not None)
+
+
+def _alternative(change: str, request: PlanRequest) -> Alternative | None:
+    """What a change gives; None when the engine refuses it."""
+    try:
+        staged = _staged(request)
+        if any(stage.capacity is None for stage in staged):
+            most = 0
+        else:
+            most = _max_sequences(staged, request.context) * request.dp
+    except (EngineRefusedError, UsageError):
+        return None
+    return Alternative(change=change, fits=most >= request.concurrency, max_sequences=most)
