@@ -51,3 +51,19 @@ def spec(text: str) -> int:
     if method != "mtp" or not drafted.isascii() or not drafted.isdigit() or int(drafted) < 1:
         raise argparse.ArgumentTypeError(f'found "{text}"; expected mtp:K with K tokens drafted a step, 1 or more')
     return int(drafted)
+
+
+ENGINES = ("vllm", "metrale", "transformers")
+NEWEST_VLLM = "0.33.0"
+
+
+def engine(text: str) -> tuple[str, str | None]:
+    """An argparse type: ENGINE[@VERSION], as both; vllm without a version is the newest whose rules are known."""
+    name, _, version = text.partition("@")
+    if name not in ENGINES:
+        raise argparse.ArgumentTypeError(f'found "{text}"; expected one of {", ".join(ENGINES)}')
+    if name == "transformers" and version not in ("", "dynamic", "static"):
+        raise argparse.ArgumentTypeError(f'found "{text}"; expected transformers@dynamic or transformers@static')
+    if name == "metrale" and version:
+        raise argparse.ArgumentTypeError(f'found "{text}"; expected metrale, which has no versions')
+    return name, version or (NEWEST_VLLM if name == "vllm" else None)

@@ -7,12 +7,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from modelbones.checkpoint.census import Census
-from modelbones.checkpoint.directory import read_checkpoint
-from modelbones.cli.arguments import add_model, add_output, count
+from modelbones.cli.arguments import NEWEST_VLLM, add_model, add_output, count, engine
+from modelbones.cli.model import Model, open_model
 from modelbones.dtypes import BY_CONFIG_NAME, DType
 from modelbones.errors import SourceError, UsageError
 from modelbones.families.model_config import ModelConfig
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build, preset_names, read_config
 from modelbones.plan import Memory, PlanRequest, plan
 from modelbones.plan.gpus import Gpu, parse_gpus
 from modelbones.quant.registry import RECIPES
@@ -22,8 +22,6 @@ from modelbones.skeleton import Skeleton
 from modelbones.units import parse_bytes
 
 DOES_NOT_FIT = 1
-ENGINES = ("vllm", "metrale", "transformers")
-NEWEST_VLLM = "0.33.0"
 _AXES = ("tp", "ep", "pp", "dp", "dcp")
 
 
@@ -32,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
         "--engine",
-        default=f"vllm@{NEWEST_VLLM}",
+        type=engine,
+        default=("vllm", NEWEST_VLLM),
         metavar="ENGINE[@VERSION]",
         help=f"vllm@VERSION, metrale, or transformers@dynamic|static (default: vllm@{NEWEST_VLLM})",
     )
@@ -82,11 +81,10 @@ def run(args: argparse.Namespace) -> int:
 
 def request_of(args: argparse.Namespace) -> PlanRequest:
     """The question the flags ask."""
-    config = read_config(args.model)
+    with open_model(args.model) as model:
+        config, census = _read(args, model)
     skeleton = build(config)
-    engine, _, version = args.engine.partition("@")
-    if engine not in ENGINES:
-        raise UsageError(f'--engine: found "{args.engine}"; expected one of {", ".join(ENGINES)}; name one')
+    name, version = args.engine
     gpu_count, gpu = (1, None) if args.gpu is None else parse_gpus(args.gpu)
     num_spec, spec_on, draft = _speculation(args, skeleton)
     longest = config.max_position_embeddings
@@ -95,8 +93,8 @@ def request_of(args: argparse.Namespace) -> PlanRequest:
         raise UsageError(f"--context: {args.model} declares no longest context; expected a length; name one")
     return PlanRequest(
         skeleton=skeleton,
-        engine=engine,
-        version=version or (NEWEST_VLLM if engine == "vllm" else None),
+        engine=name,
+        version=version,
         assume=args.assume,
         gpu=gpu,
         gpu_count=gpu_count,
@@ -115,7 +113,7 @@ def request_of(args: argparse.Namespace) -> PlanRequest:
         block_size=args.block_size,
         prefix_caching=args.prefix_caching == "on",
         recipe=RECIPES.get(args.scheme),
-        census=_census(args, config),
+        census=census,
     )
 
 
@@ -163,15 +161,17 @@ def _speculation(args: argparse.Namespace, skeleton: Skeleton) -> tuple[int, boo
     )
 
 
-def _census(args: argparse.Namespace, config: ModelConfig) -> Census | None:
-    """The checkpoint at MODEL, when there is one; a config alone has the contract's sizes."""
+def _read(args: argparse.Namespace, model: Model) -> tuple[ModelConfig, Census | None]:
+    """The config, and the checkpoint beside it where MODEL is one; a config alone has the contract's sizes."""
     path = Path(args.model)
-    if not path.exists() or path.name == "config.json":
-        return None
+    if args.model in preset_names() or (path.is_file() and path.suffix == ".json" and path.name == "config.json"):
+        return model.config(), None
+    config = model.config_of_checkpoint()
     try:
-        census = read_checkpoint(path)
+        census = model.census()
     except SourceError:
-        return None
+        # A directory with a config and no weights yet is planned from its config.
+        return config, None
     if args.scheme != "none":
         raise UsageError(f"--scheme: {args.model} is a checkpoint, whose headers say how it is stored; leave it out")
-    return census
+    return config, census

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from modelbones.cli.arguments import add_model, add_output, count, spec
+from modelbones.cli.arguments import add_model, add_output, count, engine, spec
 from modelbones.cli.model import open_model
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build
-from modelbones.report.state import StateReport, state_blocks, state_json
+from modelbones.report.state import EngineState, StateReport, state_blocks, state_json
 from modelbones.report.write import write
+from modelbones.skeleton import Skeleton
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--concurrency", type=count("N", minimum=1), default=1, metavar="N", help="sequences at once (default: 1)"
     )
+    parser.add_argument(
+        "--engine",
+        type=engine,
+        metavar="ENGINE[@VERSION]",
+        help="also what it takes in an engine's own layout: vllm@0.33.0, transformers@static, metrale",
+    )
     add_output(parser)
 
 
@@ -56,9 +63,28 @@ def run(args: argparse.Namespace) -> int:
         spec_on=args.spec is not None,
         concurrency=args.concurrency,
         ranks=args.ranks,
+        engine=_engine(args, skeleton, config),
     )
     write(args.style, data=lambda: state_json(report), blocks=lambda: state_blocks(report))
     return 0
+
+
+def _engine(args: argparse.Namespace, skeleton: Skeleton, config: ModelConfig) -> EngineState | None:
+    """What the sequence costs in the engine's own layout, when one is asked for."""
+    if args.engine is None:
+        return None
+    from modelbones.plan.sequence import sequence_words
+
+    name, version = args.engine
+    words = sequence_words(
+        skeleton,
+        name,
+        version,
+        context=_context(args, config),
+        num_spec=args.num_spec if args.spec is None else args.spec,
+        spec_on=args.spec is not None,
+    )
+    return EngineState(engine=name, version=version, words=words)
 
 
 def _context(args: argparse.Namespace, config: ModelConfig) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,21 @@ _SIX = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineState:
+    """One sequence in an engine's own layout.
+
+    Attributes:
+        engine: The engine.
+        version: Its version, where it has any.
+        words: Its own figures, "bytes_per_sequence" among them.
+    """
+
+    engine: str
+    version: str | None
+    words: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateReport:
     """Everything `state` answers for one model and one set of flags.
 
@@ -44,6 +60,7 @@ class StateReport:
         spec_on: Whether the MTP layer drafts them.
         concurrency: Sequences at once.
         ranks: Ranks that share the state by the metrale rule; None when not asked.
+        engine: The same sequence in an engine's own layout; None when not asked.
     """
 
     model: str
@@ -54,6 +71,7 @@ class StateReport:
     concurrency: int
     ranks: int | None
     revision: str | None = None
+    engine: EngineState | None = None
 
     @property
     def budget(self) -> StateBudget:
@@ -118,6 +136,8 @@ def state_json(report: StateReport) -> dict[str, Any]:
     if report.ranks is not None:
         data["ranks"] = report.ranks
         data["per_rank"] = _budget_json(report.budget.per_rank(report.ranks), report.context)
+    if report.engine is not None:
+        data["engine"] = {"engine": report.engine.engine, "version": report.engine.version, **report.engine.words}
     return data
 
 
@@ -172,6 +192,8 @@ def state_blocks(report: StateReport) -> tuple[Block, ...]:
     ]
     if report.ranks is not None:
         blocks.append(_per_rank(report, report.ranks))
+    if report.engine is not None:
+        blocks.append(_engine(report.engine))
     blocks.append(_left_out(report))
     blocks.append(_safety(report))
     return tuple(blocks)
@@ -235,6 +257,16 @@ def _per_rank(report: StateReport, ranks: int) -> Facts:
         (f"at {report.context:,}", format_exact(share.for_sequence(report.context))),
     )
     return Facts(title=f"Budget on the widest of {ranks} ranks (metrale rule: heads and latent divide)", rows=rows)
+
+
+def _engine(state: EngineState) -> Facts:
+    name = f"{state.engine} {state.version or ''}".strip()
+    rows = tuple(
+        (key.replace("_", " "), format_exact(value) if "bytes" in key else str(value))
+        for key, value in state.words.items()
+        if not isinstance(value, list)
+    )
+    return Facts(title=f"The same sequence in {name}'s own layout, one rank", rows=rows)
 
 
 def _left_out(report: StateReport) -> Table:
