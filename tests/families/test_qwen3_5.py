@@ -99,7 +99,7 @@ def test_the_module_is_one_full_attention_layer_with_a_dense_mlp() -> None:
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
-        ({"text_config": GONE}, "text_config: found null; expected an object with the sizes of the text model"),
+        ({"text_config": GONE}, "text_config: found missing; expected an object with the sizes of the text model"),
         ({"text_config": 5}, "text_config: found 5; expected an object"),
         ({"text_config.model_type": "llama"}, 'text_config.model_type: found "llama"; expected "qwen3_5_text"'),
         ({"text_config.intermediate_size": 0}, "text_config.intermediate_size: found 0; expected a positive integer"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from modelbones.cli import main
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build, family_of, preset, read_config
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import Group
 from tests.oracle.test_families_a import CASES
@@ -78,3 +78,28 @@ def test_a_tiny_checkpoint_of_our_names_loads_whole_and_equal(
     assert set(stored) - compared == set(stored) & ignored
     # Where transformers keeps no tensor of a class in fp32 it rounds those that are stored so: Kimi-Linear's.
     assert [key for key in compared if not torch.equal(loaded[key], stored[key].to(loaded[key].dtype))] == []
+
+
+def test_the_inline_mtp_layer_of_our_names_loads_into_transformers_drafter(tmp_path: Path) -> None:
+    """Its loader knows the layer by the release's index, 61, and refuses one that lacks a tensor."""
+    from safetensors.torch import load_file
+    from transformers.modeling_layers import MtpModel
+
+    config = preset("deepseek-v3")
+    family = family_of("deepseek_v3")
+    assert family is not None
+    assert family.tiny is not None
+    (tmp_path / "config.json").write_text(json.dumps(family.tiny(config, config["num_hidden_layers"])))
+    assert main(["synth", str(tmp_path / "config.json"), str(tmp_path / "tiny"), "--fill", "random"]) == 0
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "tiny", dtype=torch.bfloat16)
+    drafter = MtpModel.from_pretrained(model)
+
+    stored = {
+        key: value for file in (tmp_path / "tiny").glob("*.safetensors") for key, value in load_file(file).items()
+    }
+    weights = drafter.state_dict()
+    theirs = {"eh_proj": "eh_proj", "enorm": "enorm", "hnorm": "hnorm", "shared_head.norm": "post_norm"}
+    for leaf, name in theirs.items():
+        assert torch.equal(weights[f"layers.0.{name}.weight"], stored[f"model.layers.61.{leaf}.weight"])
+    latent = "self_attn.kv_a_proj_with_mqa.weight"
+    assert torch.equal(weights[f"layers.0.mtp_block.{latent}"], stored[f"model.layers.61.{latent}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from modelbones.config import Absent, Section, flag, integer
+from modelbones.config import MISSING, Absent, Section, flag, integer
 from modelbones.families.model_config import ModelConfig, declared_by, stored_dtype
 from modelbones.families.reading.text import MAX_LAYERS
 
@@ -33,7 +33,7 @@ def text_section(top: Section, *text_types: str) -> Section:
     text = top.section("text_config")
     if text is None:
         if not top.has("text_config"):
-            top.ledger.fault("text_config", found=None, expected="an object with the sizes of the text model")
+            top.ledger.fault("text_config", found=MISSING, expected="an object with the sizes of the text model")
         top.ledger.raise_faults()
         return top
     named = text.values.get("model_type")
