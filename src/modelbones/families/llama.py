@@ -57,12 +57,14 @@ def build(config: LlamaConfig) -> Skeleton:
 FAMILY = Family(
     name="llama",
     model_types=("llama",),
-    title="Llama 3.1 8B",
+    title="Llama 2 to 3.3",
     read=read,
     build=build,
     tiny=tiny,
     verified=(
-        "names and shapes at full size against transformers 5.23 on the meta device",
+        "trunk names and shapes at full size against transformers 5.23 on the meta device",
+        "tiny checkpoints of these names load whole and equal in transformers 5.23",
+        "state bytes layer by layer against its cache classes",
         "state bytes against kvfit 0.3.0",
     ),
 )
