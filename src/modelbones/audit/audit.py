@@ -65,7 +65,7 @@ class Audit:
     def scheme(self) -> str:
         """The quantisation schemes found, joined by "+"; "none" when nothing is quantised."""
         quantised = [scheme for scheme, nbytes in self.schemes.items() if nbytes and scheme != "none"]
-        return "+".join(quantised) or "none"
+        return "+".join(sorted(quantised)) or "none"
 
     def count(self, severity: Severity) -> int:
         """Findings of one severity."""

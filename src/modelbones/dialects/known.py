@@ -57,6 +57,20 @@ TRANSFORMERS = Dialect(
 )
 """Source: transformers 5.23 conversion_mapping.py; sgl-project/sglang issue 38618."""
 
+
+def _bare(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """`[1, 1, heads, 1]` as `[heads]`."""
+    return tuple(size for size in shape if size != 1) if len(shape) == 4 else shape
+
+
+def _broadcast(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """`[heads]` as `[1, 1, heads, 1]`."""
+    return (1, 1, shape[0], 1) if len(shape) == 1 else shape
+
+
+DECAY_SHAPES = tuple(Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=shape) for shape in (_bare, _broadcast))
+"""Kimi-Linear publishes `A_log` ready to broadcast, GLM-5.3-Flash as a vector; converters do either."""
+
 MLX = Dialect(
     name="mlx",
     moves=(
@@ -116,6 +130,6 @@ DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (TRANSFORME
 MOVES: tuple[tuple[str, Move], ...] = (
     *((TRANSFORMERS.name, move) for move in TRANSFORMERS.moves),
     *((MLX.name, move) for move in (*MLX.moves, *MLX_FUSED)),
-    *((TRANSFORMERS.name, move) for move in SPLIT_EXPERTS),
+    *((TRANSFORMERS.name, move) for move in (*SPLIT_EXPERTS, *DECAY_SHAPES)),
 )
 """Every move there is, with the writer it tells of, in the order they are looked for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from modelbones.budget import StateBudget
 from modelbones.buffers import PERSISTENT, Grows
 from modelbones.contract import Size, size_of, sizes_by_role, total_size
 from modelbones.families.model_config import ModelConfig
@@ -112,10 +113,19 @@ def summary_blocks(
             ("parameters", f"{total.parameters:,}"),
             ("tensors", f"{total.tensors:,}, of them {len(skeleton.structural_tensor_set()):,} structural"),
             ("unquantised", format_exact(total.nbytes)),
-            ("state", f"{budget.fixed():,} bytes a sequence and {budget.per_token():,} a token (metrale layout)"),
+            ("state", _state(budget)),
         )
     )
     return identity, _roles(skeleton), _layers(skeleton), *_remarks(config)
+
+
+def _state(budget: StateBudget) -> str:
+    """What a sequence keeps, in one line; windows and pools are neither fixed nor per token."""
+    line = f"{budget.fixed():,} bytes a sequence and {budget.per_token():,} a token"
+    grown = {buffer.per.grows for term in budget.counted for buffer, _ in term.buffers}
+    others = sorted(grows.value for grows in grown - {Grows.FIXED, Grows.TOKEN})
+    beside = f", beside buffers that grow by {', '.join(others)} (see `state`)" if others else ""
+    return f"{line}{beside} (metrale layout)"
 
 
 def _layer_summary(layers: Iterable[Layer]) -> str:
