@@ -74,11 +74,14 @@ def test_a_tail_passed_against_the_config_is_refused(declared: bool) -> None:
 
 
 def test_more_heads_on_a_rank_than_the_model_has_are_refused() -> None:
+    assert Glm5NextDsaConfig.from_config(published.nested(), local_heads=64).local_heads == 64
     with pytest.raises(ConfigError, match="local_heads: found 65; expected at most 64, the model's heads"):
         Glm5NextDsaConfig.from_config(published.nested(), local_heads=65)
 
 
-@pytest.mark.parametrize("passed", [{"max_context": -1}, {"local_heads": 0}, {"max_context": True}])
+@pytest.mark.parametrize(
+    "passed", [{"max_context": -1}, {"local_heads": 0}, {"local_heads": "8"}, {"max_context": True}]
+)
 def test_a_passed_size_is_validated(passed: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=rf"{next(iter(passed))}: found "):
         Glm5NextDsaConfig.from_config(published.nested(), **passed)
@@ -135,3 +138,4 @@ def test_the_widest_and_the_least_are_good(change: dict[str, Any]) -> None:
 
 def test_a_latent_may_be_all_rotary() -> None:
     replace(PRESET, kv_lora_rank=0, qk_rope_head_dim=64).validate()
+    assert replace(PRESET, qk_rope_head_dim=64).latent_width == 576

@@ -67,7 +67,7 @@ class DsaSelectGeometry:
         select_k = min(cfg.index_topk // cfg.index_kpool, n_pools)
         if select_k > SELECT_TILE:
             raise SelectionError(select_k=select_k, tile=SELECT_TILE, seq=seq)
-        topk_np2 = min(SELECT_TILE, max(2, _power_of_two_from(n_pools)))
+        topk_np2 = min(SELECT_TILE, _power_of_two_from(max(2, n_pools)))
         return cls(
             seq=seq,
             q_rows=q_rows,
@@ -94,5 +94,5 @@ class DsaSelectGeometry:
 
 
 def _power_of_two_from(least: int) -> int:
-    """The smallest power of two that is at least `least`, 1 for 0."""
-    return 1 << max(least - 1, 0).bit_length()
+    """The smallest power of two that is at least `least`, which is positive."""
+    return 1 << (least - 1).bit_length()
