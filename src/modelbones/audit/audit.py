@@ -15,10 +15,10 @@ from modelbones.audit.pattern_findings import claim_findings
 from modelbones.audit.pruned import Kept, kept_experts, pruned_finding, with_kept
 from modelbones.audit.spelling import spelling_finding
 from modelbones.audit.structure import logical_accounting
-from modelbones.audit.verdicts import SETTLED, GroupAudit, Verdict, group_audits
+from modelbones.audit.verdicts import SETTLED, GroupAudit, Verdict, group_audits, sizes_by_role
 from modelbones.checkpoint.census import Census
 from modelbones.checkpoint.stored import Stored
-from modelbones.contract import StructuralAccounting, account
+from modelbones.contract import Size, StructuralAccounting, account
 from modelbones.dialects.recognise import Spelling, recognise
 from modelbones.errors import UnknownSchemeError
 from modelbones.findings import Code, Finding, Severity
@@ -44,6 +44,7 @@ class Audit:
         parameters: Logical elements of all that is bound.
         spellings: How each declared group is spelled.
         schemes: Scheme -> bytes stored so, sidecars included.
+        roles: (role, group) -> what is stored for it: tensors with sidecars, logical parameters, bytes.
         structural: The seed's accounting on logical names.
         structural_raw: The same on the names as they are stored.
     """
@@ -58,6 +59,7 @@ class Audit:
     parameters: int
     spellings: Mapping[Group, Spelling]
     schemes: Mapping[str, int]
+    roles: Mapping[tuple[Role, Group], Size]
     structural: StructuralAccounting
     structural_raw: StructuralAccounting
 
@@ -113,6 +115,7 @@ def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options
         parameters=sum(judged.parameters for judged in groups.values()),
         spellings={spelling.group: spelling for spelling in spellings},
         schemes=sum((bound.scheme_bytes for bound in bounds), Counter()),
+        roles=sizes_by_role(bounds),
         structural=logical,
         structural_raw=account(skeleton.structural_tensor_set(), census.tensors.keys()),
     )

@@ -9,7 +9,8 @@ from enum import Enum
 
 from modelbones.audit.bound import Bound
 from modelbones.audit.open_modules import OpenTensors
-from modelbones.tensors import Group
+from modelbones.contract import NOTHING, Size
+from modelbones.tensors import Group, Role
 
 
 class Verdict(Enum):
@@ -76,6 +77,16 @@ class _Sums:
         self.parameters += bound.bound * pattern.numel
         self.nbytes += bound.nbytes
         self.schemes += bound.schemes
+
+
+def sizes_by_role(bounds: list[Bound]) -> dict[tuple[Role, Group], Size]:
+    """What is stored and bound, by role and group, in contract order."""
+    sizes: dict[tuple[Role, Group], Size] = {}
+    for bound in bounds:
+        key = bound.pattern.role, bound.pattern.group
+        each = Size(tensors=bound.tensors, parameters=bound.bound * bound.pattern.numel, nbytes=bound.nbytes)
+        sizes[key] = sizes.get(key, NOTHING) + each
+    return {key: size for key, size in sizes.items() if size.tensors}
 
 
 def group_audits(

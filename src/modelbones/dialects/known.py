@@ -68,7 +68,9 @@ def _broadcast(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1, 1, shape[0], 1) if len(shape) == 1 else shape
 
 
-DECAY_SHAPES = tuple(Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=shape) for shape in (_bare, _broadcast))
+DECAY_SHAPES: tuple[Move, ...] = tuple(
+    Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=shape) for shape in (_bare, _broadcast)
+)
 """Kimi-Linear publishes `A_log` ready to broadcast, GLM-5.3-Flash as a vector; converters do either."""
 
 MLX = Dialect(
@@ -92,7 +94,7 @@ MLX = Dialect(
 )
 """Source: Blaizzy/mlx-vlm mlx_vlm/models/glm5_next/glm5_next.py and language.py."""
 
-MLX_FUSED = (
+MLX_FUSED: tuple[Move, ...] = (
     Concat(kind="fused_qkv", old=tuple(f"self_attn.{x}_proj.weight" for x in "qkv"), new="self_attn.qkv_proj.weight"),
     Concat(
         kind="fused_gates",
@@ -118,7 +120,7 @@ TEXT_ONLY = Dialect(
     lost_on="loaders of the multimodal model find no text weights",
 )
 
-SPLIT_EXPERTS = (
+SPLIT_EXPERTS: tuple[Move, ...] = (
     Unstack(kind="split_experts", old="experts.gate_up_proj", new=_GATE_UP),
     Unstack(kind="split_experts", old="experts.down_proj", new=("down_proj.weight",)),
 )

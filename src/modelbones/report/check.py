@@ -35,6 +35,16 @@ def check_json(model: str, model_type: str, audit: Audit, *, revision: str | Non
             group.value: {**_group_json(judged), "dialect": dialect(audit, group)}
             for group, judged in audit.groups.items()
         },
+        "roles": [
+            {
+                "role": role.value,
+                "group": group.value,
+                "tensors": size.tensors,
+                "parameters": size.parameters,
+                "bytes": size.nbytes,
+            }
+            for (role, group), size in audit.roles.items()
+        ],
         "findings": [finding_json(finding) for finding in audit.findings],
     }
 
