@@ -96,11 +96,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     fake: FakeHub
 
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: clients hang up on purpose."""
+
 
 def _server(fake: FakeHub, kind: type[Handler]) -> _Server:
     server = _Server(("127.0.0.1", 0), kind)
     server.fake = fake
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     return server
 
 
@@ -130,6 +133,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.serve(unquote(self.path.partition("?")[0]))
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def serve(self, path: str) -> None:
         raise NotImplementedError
 
@@ -138,18 +144,21 @@ class Handler(BaseHTTPRequestHandler):
         named = {key.replace("_", "-"): value for key, value in headers.items()}
         named.setdefault("Content-Length", str(len(body)))
         lines = [f"HTTP/1.1 {status} Said", *(f"{key}: {value}" for key, value in named.items())]
-        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + body)
+        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + (b"" if self.command == "HEAD" else body))
 
     def refuse(self, status: int, code: str = "", message: str = "") -> None:
         headers = {"X_Error_Code": code} if code else {}
         self.answer(status, json.dumps({"error": message}).encode(), **headers, X_Error_Message=message)
 
-    def send_file(self, path: Path) -> None:
+    def send_file(self, path: Path, **headers: str) -> None:
         size = path.stat().st_size
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         first, last = (int(asked[1]), min(int(asked[2]), size - 1)) if asked else (0, size - 1)
         if asked and first >= size:
             self.answer(416, Content_Range=f"bytes */{size}")
+            return
+        if self.command == "HEAD":
+            self.answer(200, Content_Length=str(size), **headers)
             return
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -157,9 +166,9 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             os.close(handle)
         if asked:
-            self.answer(206, body, Content_Range=f"bytes {first}-{last}/{size}")
+            self.answer(206, body, Content_Range=f"bytes {first}-{last}/{size}", **headers)
         else:
-            self.answer(200, body)
+            self.answer(200, body, **headers)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -206,18 +215,15 @@ class HubHandler(Handler):
         path = repo.folder / file
         if not path.is_file():
             self.refuse(404, "EntryNotFound", "Entry not found")
-        elif file.endswith(LARGE) and not self.fake.is_direct:
-            digest = hashlib.sha256(file.encode()).hexdigest()
-            self.answer(
-                302,
-                Location=f"{self.fake.cdn_address}/{name}/{file}?signature={digest[:16]}",
-                X_Repo_Commit=repo.commit,
-                X_Linked_Size=str(path.stat().st_size),
-                X_Linked_ETag=f'"{digest}"',
-                ETag=f'"{digest[:40]}"',
-            )
+            return
+        digest = hashlib.sha256(file.encode()).hexdigest()
+        known = {"X_Repo_Commit": repo.commit, "ETag": f'"{digest[:40]}"'}
+        if file.endswith(LARGE) and not self.fake.is_direct:
+            large = {"X_Linked_Size": str(path.stat().st_size), "X_Linked_ETag": f'"{digest}"'}
+            location = f"{self.fake.cdn_address}/{name}/{file}?signature={digest[:16]}"
+            self.answer(302, Location=location, **known, **large)
         else:
-            self.send_file(path)
+            self.send_file(path, **known)
 
 
 class CdnHandler(Handler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,12 +15,22 @@ from modelbones.checkpoint.reference import Reference
 from modelbones.errors import ExtraMissingError, SourceError
 
 
-def ensure_installed(reference: Reference) -> None:
-    """Refuse a reference that nothing here can follow."""
+def ensure_usable(reference: Reference) -> None:
+    """Refuse a reference that nothing here can follow, and settings the library cannot be imported with.
+
+    Raises:
+        ExtraMissingError: The library is not installed.
+        SourceError: A variable of the environment has no meaning.
+    """
+    if endpoint := os.environ.get("HF_ENDPOINT"):
+        _ensure_address(endpoint)
     try:
-        import huggingface_hub  # noqa: F401
+        import huggingface_hub.constants  # noqa: F401
     except ImportError:
         raise ExtraMissingError(place=str(reference), module="huggingface_hub", extra="hub") from None
+    except ValueError:
+        found = "an HF_ variable of the environment holds a value of the wrong kind"
+        raise SourceError(place=str(reference), found=found, fix="correct it, or unset it") from None
 
 
 def is_offline() -> bool:
@@ -60,12 +71,11 @@ def connect(user_agent: str) -> Link:
     """A link to the Hub that HF_ENDPOINT names, with the token of whoever is logged in.
 
     Raises:
-        SourceError: The endpoint is no address, or the token is none.
+        SourceError: The token is none.
     """
     from huggingface_hub import constants, get_session
 
     endpoint = str(constants.ENDPOINT)
-    _ensure_address(endpoint)
     return Link(
         client=_client(get_session()),
         endpoint=endpoint,

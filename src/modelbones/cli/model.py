@@ -119,7 +119,7 @@ def open_model(text: str) -> Iterator[Model]:
         return
     from modelbones.checkpoint import hub
 
-    hub.ensure_installed(reference)
+    hub.ensure_usable(reference)
     if hub.is_offline():
         yield _cached(reference)
         return
