@@ -8,9 +8,9 @@ from modelbones.engines.vllm import (
     CachePlan,
     EngineRefusedError,
     ModelStates,
-    UnknownVersionError,
     VllmSettings,
     known_versions,
+    states_of,
 )
 from modelbones.errors import UsageError
 from modelbones.explain.figures import Figure, compare
@@ -19,6 +19,7 @@ from modelbones.explain.log import EngineLog
 from modelbones.explain.pool import Pool, pool_of
 from modelbones.explain.reasons import Search, agreeing_versions, outline, with_reasons
 from modelbones.explain.start import Given, Start, start_of
+from modelbones.skeleton import Skeleton
 
 MODEL_NEEDED = "the model: modelbones explain LOG MODEL"
 NOT_GIVEN = "not recomputed: something is needed first"
@@ -54,22 +55,23 @@ class Explanation:
         return all(figure.matches is not False for figure in self.figures)
 
 
-def explain(log: EngineLog, model: ModelStates | None = None, given: Given | None = None) -> Explanation:
+def explain(log: EngineLog, model: Skeleton | ModelStates | None = None, given: Given | None = None) -> Explanation:
     """Every figure of `log`, recomputed where `model`, the log and `given` say enough."""
     said = given or Given()
     try:
-        start = start_of(log, said, model)
-    except UsageError as error:
+        states = states_of(model) if isinstance(model, Skeleton) else model
+        start = start_of(log, said, states)
+    except (EngineRefusedError, UsageError) as error:
         return _without(log, Start(settings=None, needed=(), assumed=()), refused=str(error))
-    if model is None:
+    if states is None:
         return _without(log, replace(start, needed=(MODEL_NEEDED, *start.needed)))
     if start.settings is None:
-        return _without(log, replace(start, needed=_with_versions(start.needed, log, model, said)))
+        return _without(log, replace(start, needed=_with_versions(start.needed, log, states, said)))
     try:
-        plan = outline(model, start.settings)
-    except (EngineRefusedError, UnknownVersionError, UsageError) as error:
+        plan = outline(states, start.settings)
+    except (EngineRefusedError, UsageError) as error:
         return _without(log, start, refused=str(error))
-    return _explained(log, plan, model, start, said)
+    return _explained(log, plan, states, start, said)
 
 
 def _explained(log: EngineLog, plan: CachePlan, model: ModelStates, start: Start, given: Given) -> Explanation:

@@ -42,12 +42,12 @@ _ARGUMENTS: dict[str, tuple[str, Read]] = {
     "model_tag": ("model", _word),
     "model": ("model", _word),
 }
-_VALUE = r"('[^']{0,4096}'|\"[^\"]{0,4096}\"|[A-Za-z0-9_.+-]{1,80})"
+_VALUE = r"('[^']{0,512}'|\"[^\"]{0,512}\"|[A-Za-z0-9_.+-]{1,80})"
 _IN_ENGINE = re.compile(rf"(?:^|[\s,(])([a-z_]{{3,40}})={_VALUE}")
 _IN_ARGUMENTS = re.compile(rf"'([a-z_]{{3,40}})': {_VALUE}")
-_DRAFTER = re.compile(r"speculative_config=\w*Config\(([^)]{0,4096})\)")
+_DRAFTER = re.compile(r"speculative_config=\w*Config\(([^)]{0,512})\)")
 _NO_DRAFTER = re.compile(r"speculative_config=None")
-_SPEC_ARGUMENT = re.compile(r"'speculative_config': \{([^}]{0,4096})\}")
+_SPEC_ARGUMENT = re.compile(r"'speculative_config': \{([^}]{0,512})\}")
 
 
 def flags_of_engine(text: str) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class Held:
         groups: By kind, in the engine's order.
         num_blocks: Blocks of the pool; None where the log does not tell.
         max_sequences: Longest requests at once; None likewise.
+        even_context: Tokens up to which the fixed blocks are at least as many as the growing
+            ones; 0 when nothing is fixed or nothing grows.
         idle_step: Tokens between two points an idle prefix can be taken up at; 0 when
             nothing is kept.
         idle_blocks: Block ids one such step keeps, with every state that can be hit.
@@ -53,6 +55,7 @@ class Held:
     groups: tuple[HeldGroup, ...]
     num_blocks: int | None
     max_sequences: int | None
+    even_context: int
     idle_step: int
     idle_blocks: int
     idle_tokens: int | None
@@ -86,6 +89,7 @@ def held_by(plan: CachePlan, settings: VllmSettings, pool: Pool | None) -> Held:
         groups=_groups(plan, step, settings),
         num_blocks=None if sized is None else sized.num_blocks,
         max_sequences=None if sized is None else sized.max_sequences(plan.max_model_len),
+        even_context=plan.fixed_blocks * _step(plan),
         idle_step=step,
         idle_blocks=idle,
         idle_tokens=None if sized is None else sized.usable_blocks // idle * step if idle else 0,

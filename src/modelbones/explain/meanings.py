@@ -46,7 +46,10 @@ def _memory(log: EngineLog, plan: CachePlan | None, pool: Pool | None) -> str:
         said += f" {lines} of {log.ranks} workers are in this log."
     if plan is None or pool is None:
         return said
-    return f"{said} {pool.num_blocks:,} blocks of {plan.bytes_per_block:,} bytes are made of it."
+    count = f"{pool.num_blocks:,}"
+    if pool.from_figures is None and pool.from_memory is not None and pool.from_memory.low < pool.from_memory.high:
+        count = f"{pool.from_memory.low:,} to {pool.from_memory.high:,}"
+    return f"{said} {count} blocks of {plan.bytes_per_block:,} bytes are made of it."
 
 
 def _blocks(log: EngineLog, plan: CachePlan | None, _: Pool | None) -> str:
@@ -63,7 +66,7 @@ def _tokens(log: EngineLog, plan: CachePlan | None, _: Pool | None) -> str:
     if plan.rules.log_formula is LogFormula.REQUESTS:
         return (
             f"Not a pool: {plan.logged_concurrency:.2f} requests x {plan.max_model_len:,} tokens. It changes with the "
-            "longest context, and no one long request and no idle cache can use it all."
+            "longest context; only requests of that length add up to it, shorter ones and idle cache hold less."
         )
     least = min(group.block_tokens for group in plan.groups)
     return (

@@ -86,7 +86,7 @@ def pool_of(log: EngineLog, plan: CachePlan) -> Pool | None:
     choices = () if figures is None else (figures, *_spans(log, plan))
     common = next((both for span in choices if not (both := base.meets(span)).is_empty), None)
     nearest = next((span for span in choices if not span.is_empty), None)
-    count = common.low if common is not None else base.nearest(nearest or base)
+    count = base.nearest(nearest) if common is None and nearest is not None else (common or base).low
     return Pool(num_blocks=count, basis=basis, from_memory=memory, from_figures=figures)
 
 
@@ -114,7 +114,9 @@ def _from_memory(log: EngineLog, plan: CachePlan) -> Span | None:
         spare = int(plan.rules.reserves_null_block)
     if memory is None:
         return None
-    low, high = (edge // plan.bytes_per_block + spare for edge in (memory.low, memory.high))
+    # Each of several engines has a pool of its own, and which memory is whose is not printed.
+    most = max((each.high for each in log.memories), default=0) if (log.dp or 1) > 1 else 0
+    low, high = (edge // plan.bytes_per_block + spare for edge in (memory.low, max(memory.high, most)))
     return Span(low, high)
 
 
