@@ -9,7 +9,8 @@ from pathlib import Path
 
 from modelbones.cli.arguments import add_output, count
 from modelbones.cli.model import open_model
-from modelbones.engines.vllm import KvDtype, LayerState, ModelStates, SpecMethod, drafter_states, states_of
+from modelbones.engines.vllm import KvDtype, LayerState, SpecMethod, drafter_states, rules_of
+from modelbones.engines.vllm.settings import CAPABILITIES
 from modelbones.errors import SourceError, UsageError
 from modelbones.explain import EngineLog, Given, explain, read_log
 from modelbones.explain.names import preset_of
@@ -46,7 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-batched-tokens", type=count("TOKENS", minimum=1), metavar="TOKENS", help="tokens of one batch"
     )
     parser.add_argument(
-        "--capability", type=int, metavar="MAJOR", help="the GPU's major compute capability (default: 9, H100 and H200)"
+        "--capability",
+        type=int,
+        choices=sorted(CAPABILITIES),
+        help="the GPU's major compute capability (default: 9, H100 and H200)",
     )
     add_output(parser)
 
@@ -73,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
     log = _read(args.log)
     name = args.model if args.model is not None else _named(log)
     skeleton = None if name is None else _skeleton(name)
-    states: ModelStates | None = None if skeleton is None else states_of(skeleton)
-    report = ExplainReport(source=args.log, model=name, explanation=explain(log, states, _given(args)))
+    report = ExplainReport(source=args.log, model=name, explanation=explain(log, skeleton, _given(args)))
     write(args.style, data=lambda: explain_json(report), blocks=lambda: explain_blocks(report))
     return 0 if report.explanation.agrees else DIFFERS
 
@@ -95,7 +98,7 @@ def _read(name: str) -> EngineLog:
         raise SourceError(
             place=place,
             found="no start-up line of vLLM in it",
-            fix="name a log of a vLLM start, such as its lines with KV cache in them; other engines' lines are not read",
+            fix="name a log of a vLLM start, with its lines of the KV cache; other engines' lines are not read",
         )
     return log
 
@@ -120,6 +123,8 @@ def _skeleton(name: str) -> Skeleton:
 
 def _given(args: argparse.Namespace) -> Given:
     method, num_spec, drafter = _drafted(args.spec)
+    if args.assume is not None:
+        rules_of(args.assume)
     return Given(
         version=args.engine,
         assume=args.assume,

@@ -25,6 +25,7 @@ VERBS = {
     "check": "whether a checkpoint really is the model its config says",
     "synth": "what was written: a checkpoint that satisfies a config's contract",
     "plan": "what fits: sequences, context, bytes on each rank, by an engine's own rules",
+    "explain": "what a vLLM log says: each figure recomputed, in plain words, and what is held",
     "engines": "the engines whose rules are known, and what they reproduce",
     "families": "the architectures this reads, and how each was verified",
 }

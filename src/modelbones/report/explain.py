@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from modelbones.engines.vllm import KvDtype, SpecMethod
+from modelbones.engines.vllm import SpecMethod
 from modelbones.explain import Explanation, Figure, Held, HeldGroup
 from modelbones.report.blocks import Block, Facts, Lines, Table
 from modelbones.units import format_exact
@@ -126,7 +126,7 @@ def _engine(said: Explanation) -> str:
     version = said.log.version or "of no named version"
     starts = f"; the last of {said.log.starts} starts" if said.log.starts > 1 else ""
     rules = said.settings.rules.version if said.settings is not None else None
-    by = "" if rules is None or rules == said.log.version else f", by the rules of {rules}"
+    by = "" if rules is None or rules == version.split("+")[0] else f", by the rules of {rules}"
     return f"vLLM {version}{by}{starts}"
 
 
@@ -134,8 +134,6 @@ def _start(said: Explanation) -> str:
     settings = said.settings
     assert settings is not None, "asked for only with settings"
     parts = [f"tp {settings.tp}", f"kv dtype {settings.kv_dtype.value}", f"context {settings.max_model_len:,}"]
-    if settings.kv_dtype is KvDtype.AUTO:
-        parts[1] = "kv dtype auto"
     if settings.dcp > 1:
         parts.append(f"dcp {settings.dcp}")
     if settings.spec_method is not SpecMethod.NONE:
