@@ -119,6 +119,8 @@ def test_a_copy_past_the_end_is_refused(device: Device) -> None:
             backend.copy_out(handle, offset, nbytes)
     with pytest.raises(UsageError, match="an array of BF16 at byte 1; expected a multiple of 2"):
         backend.view(handle, 1, (1,), BF16)
+    with pytest.raises(UsageError, match=r"offset: found \"0\"; expected an integer, 0 or more"):
+        backend.view(handle, "0", (1,), BF16)
     assert backend.copy_out(handle, 0, 8) == bytes(8)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from modelbones.errors import BadRowsError, UsageError
@@ -57,7 +59,10 @@ def test_a_tensor_without_data_is_refused(on_torch: Device) -> None:
     state = Glm5NextDsaState.alloc(on_torch.backend, SMALL)
     good = torch.ones(1, 3, dtype=torch.bfloat16)
     valid = torch.ones(1, dtype=torch.uint8)
-    for bad in (good.to("meta"), good.to_sparse()):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nested = torch.nested.nested_tensor([good])
+    for bad in (good.to("meta"), good.to_sparse(), nested):
         with pytest.raises(BadRowsError, match="a tensor without plain data"):
             state.append(on_torch.backend, bad, good, valid)
     assert state.is_empty()
