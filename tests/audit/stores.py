@@ -101,22 +101,26 @@ def write_sparse(folder: Path, stores: Stores, config: Mapping[str, Any], *, per
     total = 0
     for number, group in enumerate(groups):
         file = f"weights-{number:03d}.safetensors"
-        end = 0
-        spans = {}
-        for name in reversed(group):
-            dtype, shape = stores[name]
-            size = prod(shape) * DType(dtype).bits // 8
-            spans[name] = (end, end + size)
-            end += size
-        entries = {
-            name: {"dtype": stores[name][0], "shape": stores[name][1], "data_offsets": spans[name]} for name in group
-        }
-        header = json.dumps(entries).encode()
-        with (folder / file).open("wb") as out:
-            out.write(struct.pack("<Q", len(header)) + header)
-            out.truncate(8 + len(header) + end)
+        total += write_file(folder / file, {name: stores[name] for name in group})
         weight_map.update(dict.fromkeys(group, file))
-        total += end
     index = {"metadata": {"total_size": total}, "weight_map": weight_map}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index, sort_keys=True))
     (folder / "config.json").write_text(json.dumps(config))
+
+
+def write_file(path: Path, stores: Stores) -> int:
+    """One file, its data in reverse order of its names; gives the bytes of its data."""
+    end = 0
+    spans = {}
+    for name, (dtype, shape) in reversed(stores.items()):
+        size = prod(shape) * DType(dtype).bits // 8
+        spans[name] = (end, end + size)
+        end += size
+    entries = {
+        name: {"dtype": dtype, "shape": shape, "data_offsets": spans[name]} for name, (dtype, shape) in stores.items()
+    }
+    header = json.dumps(entries).encode()
+    with path.open("wb") as out:
+        out.write(struct.pack("<Q", len(header)) + header)
+        out.truncate(8 + len(header) + end)
+    return end

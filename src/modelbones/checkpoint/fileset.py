@@ -179,6 +179,7 @@ def _stray(file: str, found: FileSet) -> Finding:
         "remove it, or write the index again from the files",
         why="a loader that takes every file reads it, one that goes by the index does not",
         severity=Severity.WARNING,
+        detail={"stray": True},
     )
 
 

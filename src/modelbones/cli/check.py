@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from modelbones.audit import Audit, Options, audit
+from modelbones.audit.strays import stray_files, with_strays
 from modelbones.audit.undeclared import judged_as_declared, stores_mtp
 from modelbones.checkpoint.census import Census
 from modelbones.cli.arguments import add_model, add_output
@@ -59,9 +60,12 @@ def run(args: argparse.Namespace) -> int:
         config = read_config(args.config) if args.config is not None else model.config_of_checkpoint()
         census = model.census()
         claims = read_claims(_claimed(config, model), place=config.declared.place)
+        options = Options(only=args.only, allow_absent=args.allow_absent)
+        result = _judged(config, census, claims, options)
+        strays = {file: model.names_in(file) for file in stray_files(result)}
         revision = model.revision
-    options = Options(only=args.only, allow_absent=args.allow_absent)
-    result = _judged(config, census, claims, options)
+    if strays:
+        result = with_strays(result, build(config), strays)
     write(
         args.style,
         data=lambda: check_json(args.model, config.model_type, result, revision=revision),

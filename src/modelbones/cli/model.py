@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,16 @@ class LocalModel:
 
         return read_checkpoint(self._source)
 
+    def names_in(self, file: str) -> Collection[str]:
+        """Names of the tensors in a file beside the checkpoint's own; none when it cannot be read."""
+        from modelbones.checkpoint.directory import read_checkpoint
+
+        folder = self._path if self._path.is_dir() else self._path.parent
+        try:
+            return read_checkpoint(folder / file).tensors.keys()
+        except SourceError:
+            return ()
+
 
 class HubModel:
     """A repository of the Hub, at the commit its revision was when it was opened."""
@@ -99,6 +109,10 @@ class HubModel:
 
         with bar("headers") as progress:
             return self._repository.census(progress)
+
+    def names_in(self, file: str) -> Collection[str]:
+        """None: a file that no index names is not fetched."""
+        return ()
 
 
 Model = LocalModel | HubModel

@@ -68,8 +68,9 @@ def _broadcast(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1, 1, shape[0], 1) if len(shape) == 1 else shape
 
 
-DECAY_SHAPES: tuple[Move, ...] = tuple(
-    Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=shape) for shape in (_bare, _broadcast)
+DECAY_SHAPES: tuple[Move, ...] = (
+    Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=_bare),
+    Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=_broadcast),
 )
 """Kimi-Linear publishes `A_log` ready to broadcast, GLM-5.3-Flash as a vector; converters do either."""
 
