@@ -42,6 +42,11 @@ def test_a_null_window_is_attention_over_all_tokens() -> None:
     [
         ({"sliding_window": GONE}, "sliding_window: found missing; expected a window in tokens, or null for none"),
         ({"sliding_window": 0}, "sliding_window: found 0; expected a positive integer"),
+        (
+            {"layer_types": ["full_attention"] + ["sliding_attention"] * 31},
+            "layer_types: found another word for layer 0; "
+            "expected sliding_attention on every layer, as sliding_window says",
+        ),
         ({"num_key_value_heads": 3}, "num_key_value_heads: found 3; expected a divisor of num_attention_heads, 32"),
     ],
 )

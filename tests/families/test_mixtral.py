@@ -44,6 +44,11 @@ def test_a_window_is_on_every_layer_or_on_none() -> None:
     ("edits", "expected"),
     [
         ({"num_experts_per_tok": 9}, "num_experts_per_tok: found 9; expected at most num_local_experts, 8"),
+        (
+            {"layer_types": ["sliding_attention"] + ["full_attention"] * 31},
+            "layer_types: found another word for layer 0; "
+            "expected full_attention on every layer, as sliding_window says",
+        ),
         ({"sliding_window": -1}, "sliding_window: found -1; expected a positive integer"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from modelbones.cli import main
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build, family_of, preset, read_config
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import Group
 from tests.oracle.test_families_b import PRESETS
@@ -51,3 +51,35 @@ def test_a_tiny_checkpoint_of_our_names_loads_whole_and_equal(name: str, tmp_pat
     compared = set(stored) & set(loaded)
     assert set(stored) - compared == set(stored) & _mtp(skeleton)
     assert all(torch.equal(loaded[key].float(), stored[key].float()) for key in compared)
+
+
+def test_glm_4_5_air_s_inline_mtp_layer_loads_into_transformers_drafter(tmp_path: Path) -> None:
+    """Its loader knows the layer by the release's index, 46."""
+    from safetensors.torch import load_file
+    from transformers.modeling_layers import MtpModel
+
+    config = preset("glm-4.5-air")
+    family = family_of("glm4_moe")
+    assert family is not None
+    assert family.tiny is not None
+    (tmp_path / "config.json").write_text(json.dumps(family.tiny(config, 46)))
+    assert main(["synth", str(tmp_path / "config.json"), str(tmp_path / "tiny"), "--fill", "random"]) == 0
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "tiny", dtype=torch.bfloat16)
+    weights = MtpModel.from_pretrained(model).state_dict()
+    stored = {k: v for file in (tmp_path / "tiny").glob("*.safetensors") for k, v in load_file(file).items()}
+    theirs = {"eh_proj": "eh_proj", "enorm": "enorm", "hnorm": "hnorm", "shared_head.norm": "post_norm"}
+    for leaf, name in theirs.items():
+        assert torch.equal(weights[f"layers.0.{name}.weight"], stored[f"model.layers.46.{leaf}.weight"])
+    for leaf in ("self_attn.q_proj.weight", "self_attn.k_proj.bias", "mlp.shared_experts.up_proj.weight"):
+        assert torch.equal(weights[f"layers.0.mtp_block.{leaf}"], stored[f"model.layers.46.{leaf}"])
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("use_diff", [True, False])
+def test_a_config_saved_again_by_transformers_is_the_same_model(name: str, use_diff: bool) -> None:
+    config = preset(name)
+    words = {key: value for key, value in config.items() if key not in ("model_type", "architectures")}
+    typed = transformers.AutoConfig.for_model(config["model_type"], **words)
+    again = build(read_config(json.loads(typed.to_json_string(use_diff=use_diff))))
+    assert again.patterns == build(read_config(config)).patterns
+    assert again.layers == build(read_config(config)).layers

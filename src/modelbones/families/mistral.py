@@ -8,7 +8,7 @@ from modelbones.config import Section, integer
 from modelbones.families.family import Family
 from modelbones.families.reading.decoder import DecoderConfig, around, count_layers, finish
 from modelbones.families.reading.heads import head_sizes
-from modelbones.families.reading.windows import window_or_null
+from modelbones.families.reading.windows import same_on_every_layer, window_or_null
 from modelbones.families.stacks.decoder import decoder, layers_of
 from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.windowed import full_and_window
@@ -26,30 +26,33 @@ class MistralConfig(DecoderConfig):
 
     intermediate_size: int
     attention: AttentionSizes
+    mixers: tuple[Mixer, ...]
     sliding_window: int | None
 
 
 def read(top: Section) -> MistralConfig:
     """The typed config of `top`."""
     facts = around(top, source=_SOURCE)
+    num_layers, window = count_layers(top), window_or_null(top)
     return finish(
         MistralConfig,
         top,
         vocab_size=integer(top.at("vocab_size")),
-        num_hidden_layers=count_layers(top),
+        num_hidden_layers=num_layers,
         intermediate_size=integer(top.at("intermediate_size")),
         attention=head_sizes(top, facts["hidden_size"], source=_SOURCE, ungrouped=True, divided=True),
-        sliding_window=window_or_null(top),
+        mixers=same_on_every_layer(top, num_layers, window),
+        sliding_window=window,
         **facts,
     )
 
 
 def build(config: MistralConfig) -> Skeleton:
     """The skeleton of a typed config."""
-    hidden, window = config.hidden_size, config.sliding_window
+    hidden = config.hidden_size
     dense = dense_mlp(hidden_size=hidden, intermediate_size=config.intermediate_size)
-    kinds = [(Mixer.ATTENTION if window is None else Mixer.WINDOW, Mlp.DENSE)] * config.num_hidden_layers
-    blocks = {**full_and_window(config.attention, PLAIN, window), Mlp.DENSE: dense}
+    blocks = {**full_and_window(config.attention, PLAIN, config.sliding_window), Mlp.DENSE: dense}
+    kinds = ((mixer, Mlp.DENSE) for mixer in config.mixers)
     return decoder(config, layers_of(kinds, blocks, pre_norms(hidden_size=hidden)))
 
 

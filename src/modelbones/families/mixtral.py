@@ -9,6 +9,7 @@ from modelbones.families.family import Family
 from modelbones.families.reading.decoder import DecoderConfig, around, count_layers, finish
 from modelbones.families.reading.heads import head_sizes
 from modelbones.families.reading.routing import experts
+from modelbones.families.reading.windows import same_on_every_layer
 from modelbones.families.stacks.decoder import decoder, layers_of
 from modelbones.families.stacks.shrink_grouped import tiny
 from modelbones.families.stacks.windowed import full_and_window
@@ -30,6 +31,7 @@ class MixtralConfig(DecoderConfig):
     attention: AttentionSizes
     num_local_experts: int
     num_experts_per_tok: int
+    mixers: tuple[Mixer, ...]
     sliding_window: int | None
 
 
@@ -38,24 +40,25 @@ def read(top: Section) -> MixtralConfig:
     facts = around(top, source=_SOURCE)
     num_experts, num_experts_per_tok = experts(top, "num_local_experts", "num_experts")
     none = Absent(value=NO_WINDOW, meaning="null: every layer attends to all tokens", source=_SOURCE)
-    window = integer(top.at("sliding_window"), absent=none)
+    num_layers, window = count_layers(top), integer(top.at("sliding_window"), absent=none) or None
     return finish(
         MixtralConfig,
         top,
         vocab_size=integer(top.at("vocab_size")),
-        num_hidden_layers=count_layers(top),
+        num_hidden_layers=num_layers,
         intermediate_size=integer(top.at("intermediate_size")),
         attention=head_sizes(top, facts["hidden_size"], source=_SOURCE, ungrouped=True, divided=True),
         num_local_experts=num_experts,
         num_experts_per_tok=num_experts_per_tok,
-        sliding_window=window or None,
+        mixers=same_on_every_layer(top, num_layers, window),
+        sliding_window=window,
         **facts,
     )
 
 
 def build(config: MixtralConfig) -> Skeleton:
     """The skeleton of a typed config."""
-    hidden, window = config.hidden_size, config.sliding_window
+    hidden = config.hidden_size
     sizes = MoeSizes(
         hidden_size=hidden,
         moe_intermediate_size=config.intermediate_size,
@@ -63,8 +66,9 @@ def build(config: MixtralConfig) -> Skeleton:
         n_shared_experts=0,
         num_experts_per_tok=config.num_experts_per_tok,
     )
-    kinds = [(Mixer.ATTENTION if window is None else Mixer.WINDOW, Mlp.ROUTED_MOE)] * config.num_hidden_layers
-    blocks = {**full_and_window(config.attention, PLAIN, window), Mlp.ROUTED_MOE: routed_moe(sizes, _NAMES)}
+    mixers = full_and_window(config.attention, PLAIN, config.sliding_window)
+    blocks = {**mixers, Mlp.ROUTED_MOE: routed_moe(sizes, _NAMES)}
+    kinds = ((mixer, Mlp.ROUTED_MOE) for mixer in config.mixers)
     return decoder(config, layers_of(kinds, blocks, pre_norms(hidden_size=hidden)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modelbones.config import Absent, Said, Section, fact, integer, words
+from modelbones.config import Absent, Said, Section, integer, words
 from modelbones.families.reading.rules import layers_text
 from modelbones.skeleton import Mixer
 
@@ -34,9 +34,8 @@ def full_every(
             expected = f"a list of {num_layers} words, or {keys[0]}"
             ledger.fault(types.path, found=Said("missing"), expected=expected)
             return ()
-        # Both spots were seen to be empty, so this only notes the meaning of their absence.
-        period = fact([*spots, types][:1], lambda raw: None, expected="", blank=1, absent=absent)
-        return _by_period(period, num_layers, other[1])
+        # Nothing is spelled, so this only notes what that means, at the key that would say it.
+        return _by_period(integer(spots[0] if spots else types, absent=absent), num_layers, other[1])
     period = integer(*spots)
     if not ledger.is_sound(*spots):
         return ()

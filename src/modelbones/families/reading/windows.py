@@ -47,3 +47,15 @@ def switched_windows(text: Section, num_layers: int, *, source: str) -> tuple[tu
         expected = f"{SLIDING} on the layers from max_window_layers up, and only with {switch.path}"
         text.ledger.fault(types.path, found=Said(f"another word for {layers_text(clashes)}"), expected=expected)
     return mixers, window
+
+
+def same_on_every_layer(text: Section, num_layers: int, window: int | None) -> tuple[Mixer, ...]:
+    """The mixer of each layer of a stack whose `window` stands on all of them; `layer_types` must agree."""
+    mixer, word = (Mixer.ATTENTION, FULL) if window is None else (Mixer.WINDOW, SLIDING)
+    types = text.at("layer_types")
+    named = words(types, meanings={FULL: Mixer.ATTENTION, SLIDING: Mixer.WINDOW}, length=num_layers)
+    clashes = [index for index, other in enumerate(named or ()) if other is not mixer]
+    if clashes:
+        found = Said(f"another word for {layers_text(clashes)}")
+        text.ledger.fault(types.path, found=found, expected=f"{word} on every layer, as sliding_window says")
+    return (mixer,) * num_layers
