@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelbones.budget import StateBudget, Term
-from modelbones.buffers import Grows
+from modelbones.buffers import Grows, Home
 from modelbones.report.blocks import Block, Facts, Lines, Table
 from modelbones.report.words import buffer_json, growth_text, resolved, shape_text
 from modelbones.reserve import (
@@ -231,6 +231,7 @@ def _reserve(report: StateReport) -> Facts:
     kept = report.reserve
     batch = f"for {report.concurrency} sequences"
     rows = [
+        *_pooled_rows(report),
         ("indexer caches", format_exact(kept.target_layers)),
         ("draft proposer", format_exact(kept.proposer)),
         ("total", format_exact(kept.total())),
@@ -238,6 +239,13 @@ def _reserve(report: StateReport) -> Facts:
     if report.concurrency > 1:
         rows.append((batch, format_exact(kept.for_batch(report.concurrency))))
     return Facts(title="Reserve: what one sequence owns, in whole pools", rows=tuple(rows))
+
+
+def _pooled_rows(report: StateReport) -> list[tuple[str, str]]:
+    """The rows that are reserved, where whole pools make them fewer than the tokens the budget counts."""
+    owned = (b for layer in report.skeleton.layers for b in layer.buffers if b.home is Home.OWNED)
+    rows = {buffer.per.reserved_rows(report.context) for buffer in owned} - {report.context}
+    return [("rows of a cache", f"{count:,}; the budget counts {report.context:,} tokens") for count in sorted(rows)]
 
 
 def _device(report: StateReport) -> Facts:
