@@ -21,7 +21,6 @@ from modelbones.explain.reasons import Search, agreeing_versions, outline, with_
 from modelbones.explain.start import Given, Start, start_of
 from modelbones.skeleton import Skeleton
 
-MODEL_NEEDED = "the model: modelbones explain LOG MODEL"
 NOT_GIVEN = "not recomputed: something is needed first"
 
 
@@ -64,7 +63,8 @@ def explain(log: EngineLog, model: Skeleton | ModelStates | None = None, given: 
     except (EngineRefusedError, UsageError) as error:
         return _without(log, Start(settings=None, needed=(), assumed=()), refused=str(error))
     if states is None:
-        return _without(log, replace(start, needed=(MODEL_NEEDED, *start.needed)))
+        named = "the model" if log.model is None else f'a config for the model the log names "{log.model}"'
+        return _without(log, replace(start, needed=(f"{named}: modelbones explain LOG MODEL", *start.needed)))
     if start.settings is None:
         return _without(log, replace(start, needed=_with_versions(start.needed, log, states, said)))
     try:

@@ -50,7 +50,7 @@ class _Reader:
         for marker, pattern, take in _LINES:
             if marker not in line:
                 continue
-            match = pattern.search(_COLOUR.sub("", line) if "\x1b" in line else line)
+            match = pattern.search(_printable(line))
             if match is None:
                 continue
             if marker in _OPENING and self.start.has_capacity:
@@ -66,6 +66,11 @@ class _Reader:
         if self.last is not None and not self.start.has_figures:
             return replace(self.last, starts=self.start.starts)
         return self.start
+
+
+def _printable(line: str) -> str:
+    """`line` without colours; what else cannot be printed is a space: a report repeats names out of it."""
+    return "".join(char if char.isprintable() else " " for char in _COLOUR.sub("", line))
 
 
 Taken = dict[str, Any]

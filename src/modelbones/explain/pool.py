@@ -9,7 +9,7 @@ from enum import Enum
 
 from modelbones.engines.vllm import CachePlan
 from modelbones.engines.vllm.plan import last_true
-from modelbones.explain.log import HALF_CENT, EngineLog, Memory
+from modelbones.explain.log import EngineLog, Memory
 from modelbones.units import GIB
 
 _MOST = 1 << 80
@@ -156,4 +156,4 @@ def _span(plan: CachePlan, value: Value, of: Callable[[CachePlan], Value]) -> Sp
 
 def gib_of(nbytes: int) -> Decimal:
     """Bytes in GiB, two decimals, as logged."""
-    return (Decimal(nbytes) / GIB).quantize(HALF_CENT * 2)
+    return (Decimal(nbytes) / GIB).quantize(Decimal("0.01"))
