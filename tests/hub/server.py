@@ -221,7 +221,7 @@ class HubHandler(Handler):
         if file.endswith(LARGE) and not self.fake.is_direct:
             large = {"X_Linked_Size": str(path.stat().st_size), "X_Linked_ETag": f'"{digest}"'}
             location = f"{self.fake.cdn_address}/{name}/{file}?signature={digest[:16]}"
-            self.answer(302, Location=location, **known, **large)
+            self.answer(302, f"Found. Redirecting to {location}".encode(), Location=location, **known, **large)
         else:
             self.send_file(path, **known)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from modelbones.checkpoint import hub as client
 from modelbones.checkpoint.reference import parse_reference
 from modelbones.cli import progress
 from modelbones.errors import UsageError
@@ -193,6 +194,36 @@ def test_a_setting_the_library_cannot_read(tmp_path: Path) -> None:
         f"modelbones: {PLACE}: an HF_ variable of the environment holds a value of the wrong kind; "
         "correct it, or unset it\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("NOTHING", "", True),
+        ("https_proxy", "http://proxy:3128", False),
+        ("HTTP_PROXY", "http://proxy:3128", False),
+        ("ALL_PROXY", "socks5://proxy", False),
+        ("all_proxy", "", True),
+    ],
+)
+def test_a_proxy_is_the_librarys_business(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: bool
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv(variable, value)
+    monkeypatch.delitem(sys.modules, "huggingface_hub.utils._http", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert client.is_plain("https://hub.example") is expected
+    assert not client.is_plain("https://name:word@hub.example")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not client.is_plain("https://hub.example")
+
+
+def test_a_program_that_has_loaded_the_librarys_client_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub.utils._http", sys)
+    assert not client.is_plain("https://hub.example")
 
 
 def test_a_model_on_disk_imports_nothing_of_the_hubs(folder: Path) -> None:

@@ -18,10 +18,12 @@ from modelbones.errors import SourceError
 TRIES = 3
 MOST_REDIRECTS = 5
 PAUSE_S = 0.5
+SHORT_BYTES = 64 * 1024
 LONGEST_WAIT_S = 30.0
 """The longest pause a server may ask for before it is told as an error."""
 MOST_SECONDS = 120.0
 """The longest one body may take."""
+_SUCCESSES = frozenset((200, 206, 416))
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18})")
 _RESET = re.compile(r";\s*t\s*=\s*(\d{1,9})")
@@ -101,6 +103,8 @@ class Fetcher:
         link = self.link
         try:
             with link.client(url, self._headers(url, span), link.timeout_s) as response:
+                if response.status_code not in _SUCCESSES:
+                    _drain(response)
                 if response.status_code in _REDIRECTS and "location" in response.headers:
                     return Moved(_target(url, response.headers["location"], place=place))
                 self._ensure_success(response, tries, place=place)
@@ -119,7 +123,7 @@ class Fetcher:
 
     def _ensure_success(self, response: Response, tries: int, *, place: str) -> None:
         status, headers, has_token = response.status_code, response.headers, self.link.token is not None
-        if status in (200, 206, 416):
+        if status in _SUCCESSES:
             return
         if status == 429:
             wait_s = _asked_wait(headers)
@@ -166,6 +170,14 @@ def _asked_wait(headers: Mapping[str, str]) -> float | None:
         return float(text)
     match = _RESET.search(headers.get("ratelimit", ""))
     return float(match[1]) if match else None
+
+
+def _drain(response: Response) -> None:
+    """Read a short body that nobody needs: a connection is kept only once its answer is read."""
+    length = _length(response.headers)
+    if length is not None and length <= SHORT_BYTES:
+        for _ in response.iter_raw():
+            pass
 
 
 def _body(response: Response, span: Span | None, url: str, *, place: str, most_bytes: int) -> Body:

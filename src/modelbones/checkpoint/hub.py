@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from modelbones.checkpoint.connections import Connections
 from modelbones.checkpoint.link import Broken, Client, Link, LinkError, Response
 from modelbones.checkpoint.reference import Reference
 from modelbones.errors import ExtraMissingError, SourceError
@@ -73,11 +75,11 @@ def connect(user_agent: str) -> Link:
     Raises:
         SourceError: The token is none.
     """
-    from huggingface_hub import constants, get_session
+    from huggingface_hub import constants
 
     endpoint = str(constants.ENDPOINT)
     return Link(
-        client=_client(get_session()),
+        client=Connections() if is_plain(endpoint) else _librarys_client(),
         endpoint=endpoint,
         token=_token(),
         timeout_s=float(constants.HF_HUB_DOWNLOAD_TIMEOUT),
@@ -97,12 +99,12 @@ def _ensure_address(endpoint: str) -> None:
 
 
 def _token() -> str | None:
-    from huggingface_hub import constants, get_token
+    from huggingface_hub import constants
 
     if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN:
         return None
     try:
-        token = get_token()
+        token = _stored_token()
     except (OSError, ValueError):
         raise SourceError(place="HF_TOKEN", found="the stored token cannot be read", fix="log in again") from None
     if token is None:
@@ -113,8 +115,40 @@ def _token() -> str | None:
     return text
 
 
-def _client(session: Any) -> Client:
-    """The Hub's session as our client: its failures are told apart, none leaves as its own."""
+def _stored_token() -> Any:
+    """As the library's `get_token`, which is asked only where there is more to it than one variable."""
+    from huggingface_hub import constants
+
+    has_more = "HF_OIDC_RESOURCE" in os.environ or "google.colab" in sys.modules
+    if not has_more and (token := os.environ.get("HF_TOKEN", "").strip()):
+        return token
+    if not has_more and "HUGGING_FACE_HUB_TOKEN" not in os.environ and not Path(constants.HF_TOKEN_PATH).exists():
+        return None
+    from huggingface_hub import get_token
+
+    return get_token()
+
+
+def is_plain(endpoint: str) -> bool:
+    """Whether plain connections reach the Hub as the library's client would.
+
+    They do not through a proxy, not where certificates are not in files (macOS, Windows), and
+    not in a program that has loaded the library, as it may have set a client of its own.
+    """
+    proxies = ("http_proxy", "https_proxy", "all_proxy")
+    return (
+        sys.platform == "linux"
+        and not any(os.environ.get(name) or os.environ.get(name.upper()) for name in proxies)
+        and "huggingface_hub.utils._http" not in sys.modules
+        and "@" not in endpoint
+    )
+
+
+def _librarys_client() -> Client:
+    """The library's session as our client: its failures are told apart, none leaves as its own."""
+    from huggingface_hub import get_session
+
+    session = get_session()
     package = next(kind.__module__ for kind in type(session).__mro__ if kind.__name__ == "Client").partition(".")[0]
     library = import_module(package)
 

@@ -20,7 +20,7 @@ from modelbones.checkpoint.stored import Forms
 from modelbones.checkpoint.workers import Workers
 from modelbones.errors import HeaderError, SourceError
 
-MOST_AT_ONCE = 32
+MOST_AT_ONCE = 48
 """Requests under way at the same time."""
 ALL_FIRST_BYTES = 32 * 1024 * 1024
 LEAST_FIRST_BYTES, MOST_FIRST_BYTES = 128 * 1024, 2 * 1024 * 1024
