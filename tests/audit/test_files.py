@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from modelbones.audit import Audit
-from modelbones.audit.audit import Verdict
+from modelbones.audit.verdicts import Verdict
 from modelbones.checkpoint.directory import read_checkpoint
 from modelbones.tensors import Group
 from tests import release
@@ -66,6 +66,24 @@ def test_a_damaged_file_of_an_fp8_checkpoint_is_one_finding(damage: str, number:
     result = audited(tmp_path)
     assert said(result) == [("error", code, file)]
     assert not result.is_complete
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_lost_file_does_not_change_how_the_rest_is_spelled(number: int, tmp_path: Path) -> None:
+    """Bug: with the first trunk names lost, a norm of the MTP layer gave the trunk's prefix away."""
+    write_sparse(tmp_path, PLAIN, tiny_config(), per_file=69)
+    (tmp_path / f"weights-{number:03d}.safetensors").write_bytes(b"")
+    result = audited(tmp_path, is_claimed=False)
+    assert said(result) == [("error", "header", f"weights-{number:03d}.safetensors")]
+
+
+def test_a_trunk_gone_but_for_one_layer_keeps_its_published_names() -> None:
+    kept = {name: stored for name, stored in PLAIN.items() if not name.startswith(release.TRUNK)}
+    kept |= {name: stored for name, stored in PLAIN.items() if f"{release.LAYERS}5." in name}
+    kept[f"{release.LAYERS}2.input_layernorm.weight"] = PLAIN[f"{release.LAYERS}2.input_layernorm.weight"]
+    result = judge(kept, tiny_config())
+    assert {code for _, code, _ in said(result)} == {"missing"}
+    assert result.groups[Group.TRUNK].bound == 2
 
 
 def test_a_lost_scale_leaves_its_weight_unbound(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ _SERIOUSNESS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 def audit(skeleton: Skeleton, census: Census, claims: tuple[Claim, ...], options: Options | None = None) -> Audit:
     """Hold `skeleton`'s contract and `claims` against what `census` found."""
     options = options or Options()
-    spellings = recognise(skeleton, census.tensors)
+    spellings = recognise(skeleton, census.tensors, census.unread)
     binder = Binder(census, _lost(census), claims)
     kept = {spelling.group: kept_experts(spelling.patterns, census.tensors) for spelling in spellings}
     bounds = [

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NoReturn
 
 from modelbones import __version__
@@ -18,6 +19,7 @@ from modelbones.errors import (
     UnknownSchemeError,
     UsageError,
 )
+from modelbones.report.blocks import visible
 
 VERBS = {
     "show": "what a model is made of: layers, wiring, tensors",
@@ -63,17 +65,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is its exit code."""
     if argv is None:
         _stop_on_signals()
+        _ready_output()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except ModelbonesError as error:
-        print(f"modelbones: {error}", file=sys.stderr)
+        print("modelbones:", "\n".join(map(visible, str(error).split("\n"))), file=sys.stderr)
+        _drop_output()
         return _exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered would raise again when the interpreter closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return CLOSED_PIPE
+
+
+def _ready_output() -> None:
+    """Standard output that takes any text, whatever the locale, and that is there even when it was closed."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    elif isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Throw away what could not be written: it would raise again when the interpreter closes the stream."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop_on_signals() -> None:

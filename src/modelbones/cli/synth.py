@@ -34,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sparse: full size in holes, almost no disk (default); zeros; random: finite, reproducible",
     )
     parser.add_argument("--seed", type=count("N"), default=0, metavar="N", help="for --fill random (default: 0)")
-    parser.add_argument("--scheme", choices=["none", *RECIPES], default="none", help="quantisation (default: none)")
+    schemes = ["none", *RECIPES]
+    parser.add_argument(
+        "--scheme", choices=schemes, default="none", metavar="SCHEME", help=f"{', '.join(schemes)} (default: none)"
+    )
     parser.add_argument(
         "--dialect",
         choices=["published", *DIALECTS],

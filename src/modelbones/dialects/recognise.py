@@ -45,16 +45,20 @@ class Spelling:
         return sum(self.kinds.values())
 
 
-def recognise(skeleton: Skeleton, tensors: Mapping[str, Stored]) -> tuple[Spelling, ...]:
-    """The spelling of every group of `skeleton`'s contract in a checkpoint."""
+def recognise(
+    skeleton: Skeleton, tensors: Mapping[str, Stored], unread: Container[str] = frozenset()
+) -> tuple[Spelling, ...]:
+    """The spelling of every group of `skeleton`'s contract in a checkpoint; `unread` names are in lost files."""
     groups = dict.fromkeys(pattern.group for pattern in skeleton.patterns)
-    return tuple(_recognise_group(skeleton, group, tensors) for group in groups)
+    return tuple(_recognise_group(skeleton, group, tensors, unread) for group in groups)
 
 
-def _recognise_group(skeleton: Skeleton, group: Group, tensors: Mapping[str, Stored]) -> Spelling:
+def _recognise_group(
+    skeleton: Skeleton, group: Group, tensors: Mapping[str, Stored], unread: Container[str]
+) -> Spelling:
     patterns = tuple(pattern for pattern in skeleton.patterns if pattern.group is group)
     published = group_prefix(skeleton, patterns)
-    prefix = _prefix(patterns, published, tensors)
+    prefix = _prefix(patterns, published, tensors, unread)
     head = _head(patterns, tensors)
     patterns = with_prefix(patterns, published, prefix, head)
     kinds: Counter[str] = Counter()
@@ -88,22 +92,25 @@ def _prefix_writer(prefix: str) -> str:
     return TEXT_ONLY.name if prefix in ("model.", "") else FOREIGN
 
 
-def _prefix(patterns: Patterns, published: str, tensors: Mapping[str, Stored]) -> str:
+def _prefix(patterns: Patterns, published: str, tensors: Mapping[str, Stored], unread: Container[str]) -> str:
     """The prefix under which most anchors of the group are stored; the published one in doubt."""
+    own = (pattern for pattern in patterns if pattern.role is not Role.LM_HEAD)
+    if any(is_stored(name, tensors) or is_stored(name, unread) for pattern in own for name in _firsts(pattern)):
+        return published
     anchors = [
         name.removeprefix(published)
         for pattern in patterns
         if pattern.role is not Role.LM_HEAD and pattern.required
         for name in pattern.names_in(pattern.layers[0] if pattern.layers else None)[:1]
     ][:_ANCHORS]
-    if any(is_stored(published + anchor, tensors) for anchor in anchors):
-        return published
     found: Counter[str] = Counter()
     for anchor in anchors:
         for name in tensors:
             if name.endswith(anchor) and (len(name) == len(anchor) or name[-len(anchor) - 1] == "."):
                 found[name[: -len(anchor)]] += 1
-    return found.most_common(1)[0][0] if found else published
+    prefix, count = found.most_common(1)[0] if found else (published, 0)
+    # One name alone may end like an anchor by chance.
+    return prefix if count > 1 or len(anchors) == 1 else published
 
 
 def _head(patterns: Patterns, tensors: Mapping[str, Stored]) -> str | None:

@@ -49,6 +49,8 @@ _FAMILY_OF = {
 }
 """`model_type` -> module in `modelbones.families`; each is imported when it is asked for."""
 
+MOST_TENSORS = 4_000_000
+"""Contracts are told name by name up to here; the largest releases have some 100,000 tensors."""
 _STORED_DECIDES = "what is stored decides in `check`"
 """The source families give for an absent count of MTP layers."""
 
@@ -171,7 +173,11 @@ def declaring_mtp(config: ModelConfig) -> ModelConfig | None:
 
 
 def build(config: ModelConfig) -> Skeleton:
-    """The skeleton of a typed config."""
+    """The skeleton of a typed config; sizes that no release could have are refused.
+
+    Raises:
+        ConfigError: It asks for more tensors than any checkpoint's index may name.
+    """
     family = family_of(config.model_type)
     if family is None:
         raise UnknownArchitectureError(
@@ -180,7 +186,12 @@ def build(config: ModelConfig) -> Skeleton:
             known=model_types(),
             hint=_closest(config.model_type),
         )
-    return family.build(config)
+    skeleton = family.build(config)
+    asked = sum(pattern.count for pattern in skeleton.patterns)
+    if asked > MOST_TENSORS:
+        fault = Fault("layers and experts", f"{asked:,} tensors", f"at most {MOST_TENSORS:,} in all")
+        raise ConfigError(place=config.declared.place, faults=(fault,))
+    return skeleton
 
 
 def _closest(model_type: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,27 @@ class Lines:
 
 
 Block = Facts | Table | Lines
+
+
+def visible(text: str) -> str:
+    """`text` on one line: what a header or a path may hold to steer a terminal is spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def visible_blocks(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """`blocks` with every text in them made visible."""
+    return tuple(_visible(block) for block in blocks)
+
+
+def _visible(block: Block) -> Block:
+    title = visible(block.title)
+    if isinstance(block, Facts):
+        return Facts(title=title, rows=tuple((visible(label), visible(value)) for label, value in block.rows))
+    if isinstance(block, Table):
+        return replace(block, title=title, rows=tuple(tuple(map(visible, row)) for row in block.rows))
+    return Lines(title=title, lines=tuple(map(visible, block.lines)))
 
 
 def is_right(column: str) -> bool:

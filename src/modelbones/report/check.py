@@ -8,7 +8,7 @@ from typing import Any
 from modelbones.audit import Audit, GroupAudit
 from modelbones.contract import StructuralAccounting
 from modelbones.findings import Finding, Severity
-from modelbones.report.blocks import Block, Facts, Lines, Table
+from modelbones.report.blocks import Block, Facts, Lines, Table, visible
 from modelbones.report.words import resolved
 from modelbones.tensors import Group
 from modelbones.units import format_exact
@@ -145,7 +145,7 @@ def github_annotations(audit: Audit) -> str:
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     return "".join(
         f"::{levels[finding.severity]} title={_escaped(finding.code.value, is_property=True)}"
-        f"::{_escaped(finding.message)}\n"
+        f"::{_escaped(visible(finding.message))}\n"
         for finding in audit.findings
     )
 

@@ -8,6 +8,8 @@ from textwrap import wrap
 from modelbones.report.blocks import Block, Facts, Table, heading, is_right
 
 WIDTH = 80
+_LEAST = 8
+"""No column of text is made narrower than this."""
 
 
 def plain(blocks: tuple[Block, ...]) -> str:
@@ -40,6 +42,7 @@ def _table(table: Table) -> list[str]:
     rights = [is_right(column) for column in table.columns]
     widths = [max(len(cell) for cell in cells) for cells in zip(names, *table.rows, strict=True)]
     _narrow(widths, rights)
+    heads = _folded(names, widths)
     rows = [row for cells in table.rows for row in _folded(cells, widths)]
 
     def line(cells: tuple[str, ...]) -> str:
@@ -49,16 +52,20 @@ def _table(table: Table) -> list[str]:
         )
         return ("  " + "  ".join(padded)).rstrip()
 
-    return [line(names), line(tuple("-" * width for width in widths)), *(line(row) for row in rows)]
+    rule = tuple("-" * width for width in widths)
+    return [line(row) for row in (*heads, rule, *rows)]
 
 
 def _narrow(widths: list[int], rights: list[bool]) -> None:
-    """Take what is over the page's width from the widest column of text."""
+    """Take what is over the page's width from the columns of text, always from the widest."""
     over = sum(widths) + 2 * len(widths) - WIDTH
     texts = [index for index, right in enumerate(rights) if not right]
-    if over > 0 and texts:
+    while over > 0 and texts:
         widest = max(texts, key=lambda index: widths[index])
-        widths[widest] = max(widths[widest] - over, 16)
+        if widths[widest] <= _LEAST:
+            return
+        widths[widest] -= 1
+        over -= 1
 
 
 def _folded(cells: tuple[str, ...], widths: list[int]) -> list[tuple[str, ...]]:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from modelbones.report.blocks import Block
+from modelbones.errors import SourceError
+from modelbones.report.blocks import Block, visible_blocks
 
 
 def write(
@@ -23,6 +24,22 @@ def write(
     Text is a table on a terminal and plain text anywhere else. A result that has no
     findings to annotate is Markdown for "github".
     """
+    try:
+        _write(style, data, lambda: visible_blocks(blocks()), annotations)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        place, found = "standard output", "no space left to write to"
+        raise SourceError(place=place, found=found, fix="free some, or write elsewhere") from None
+
+
+def _write(
+    style: str,
+    data: Callable[[], Mapping[str, Any]],
+    blocks: Callable[[], tuple[Block, ...]],
+    annotations: Callable[[], str] | None,
+) -> None:
     if style == "json":
         sys.stdout.write(json.dumps(data(), indent=2) + "\n")
     elif style == "github" and annotations is not None:
@@ -39,4 +56,3 @@ def write(
         from modelbones.report.plain import plain
 
         sys.stdout.write(plain(blocks()))
-    sys.stdout.flush()
