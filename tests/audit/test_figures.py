@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from modelbones.audit import Audit
-from modelbones.audit.audit import Verdict
+from modelbones.audit.verdicts import Verdict
 from modelbones.checkpoint.directory import read_checkpoint
 from modelbones.cli import main
 from modelbones.families.registry import build, preset, read_config

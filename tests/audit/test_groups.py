@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modelbones.audit import Options
-from modelbones.audit.audit import Verdict
+from modelbones.audit.verdicts import Verdict
 from modelbones.findings import Severity
 from modelbones.tensors import Group
 from tests import release
