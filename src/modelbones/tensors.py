@@ -130,8 +130,9 @@ class TensorPattern:
 
     @property
     def is_packable(self) -> bool:
-        """Whether some quantiser may pack it: a matrix, or a stack of them, with a weight's name."""
-        return self.name.endswith(".weight") and len(self.shape) >= 2
+        """Whether some quantiser may pack it: a matrix with a weight's name, or a stack of experts."""
+        is_stack = self.role is Role.EXPERTS and len(self.shape) == 3
+        return is_stack or (self.name.endswith(".weight") and len(self.shape) >= 2)
 
     @property
     def is_linear(self) -> bool:

@@ -69,7 +69,7 @@ def test_every_form_of_a_wide_weight_has_whole_shapes(form: object) -> None:
     from modelbones.quant.form import Form
 
     assert isinstance(form, Form)
-    logical = (2048, 4096)
+    logical = (8, 2048, 4096) if form.leaf == "blocks" else (2048, 4096)
     stored = form.shape(logical)
     assert stored is not None
     assert all(size > 0 for size in stored)
@@ -78,3 +78,11 @@ def test_every_form_of_a_wide_weight_has_whole_shapes(form: object) -> None:
         assert shapes
         assert all(sidecar.fits(logical, shape) for shape in shapes)
         assert not sidecar.fits(logical, (7, 7, 7))
+
+
+def test_gpt_oss_stores_its_experts_turned_in_blocks_of_32() -> None:
+    """openai/gpt-oss-20b: 32 experts, gate and up 2880 -> 5760: [32, 5760, 2880 / 32 = 90, 16 bytes]."""
+    (form,) = forms_stored_as("blocks", DType.U8)
+    assert form.shape((32, 2880, 5760)) == (32, 5760, 90, 16)
+    assert form.sidecars[0].fits((32, 2880, 5760), (32, 5760, 90))
+    assert form.shape((32, 2881, 5760)) is None

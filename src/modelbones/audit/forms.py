@@ -8,6 +8,7 @@ from modelbones.audit.bound import Wrong
 from modelbones.checkpoint.stored import Stored
 from modelbones.findings import Code
 from modelbones.quant.form import Form, Shape, Sidecar
+from modelbones.quant.form import base_of as base_of_weight
 from modelbones.quant.registry import FORMS, PACKED_LEAVES, SIDECAR_LEAVES
 from modelbones.tensors import TensorPattern
 
@@ -15,11 +16,11 @@ WEIGHT = "weight"
 
 
 def base_of(name: str) -> str:
-    """A weight's name without its leaf, the dot kept."""
-    for leaf in (WEIGHT, *PACKED_LEAVES):
-        if name.endswith(f".{leaf}"):
+    """What stands before the leaf of a stored weight, plain or packed."""
+    for leaf in PACKED_LEAVES:
+        if name.endswith((f".{leaf}", f"_{leaf}")):
             return name[: -len(leaf)]
-    return f"{name}."
+    return base_of_weight(name)
 
 
 def beside(left: Mapping[str, Stored], name: str) -> list[str]:

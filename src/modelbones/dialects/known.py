@@ -121,18 +121,24 @@ TEXT_ONLY = Dialect(
     lost_on="loaders of the multimodal model find no text weights",
 )
 
-SPLIT_EXPERTS: tuple[Move, ...] = (
-    Unstack(kind="split_experts", old="experts.gate_up_proj", new=_GATE_UP),
-    Unstack(kind="split_experts", old="experts.down_proj", new=("down_proj.weight",)),
+SPLIT = Dialect(
+    name="split-experts",
+    moves=(
+        Unstack(kind="split_experts", old="experts.gate_up_proj", new=_GATE_UP),
+        Unstack(kind="split_experts", old="experts.down_proj", new=("down_proj.weight",)),
+    ),
+    read_by="loaders that take experts one by one: transformers writes them so, and FP8 builds store them so",
+    lost_on="loaders that look for the stacked names only",
 )
 """Experts one by one where the release stacks them. Source: transformers 5.23 save_pretrained."""
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (TRANSFORMERS, MLX, TEXT_ONLY)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (TRANSFORMERS, MLX, TEXT_ONLY, SPLIT)}
 """What `synth --dialect` can write."""
 
 MOVES: tuple[tuple[str, Move], ...] = (
     *((TRANSFORMERS.name, move) for move in TRANSFORMERS.moves),
     *((MLX.name, move) for move in (*MLX.moves, *MLX_FUSED)),
-    *((TRANSFORMERS.name, move) for move in (*SPLIT_EXPERTS, *DECAY_SHAPES)),
+    *((SPLIT.name, move) for move in SPLIT.moves),
+    *((TRANSFORMERS.name, move) for move in DECAY_SHAPES),
 )
 """Every move there is, with the writer it tells of, in the order they are looked for."""

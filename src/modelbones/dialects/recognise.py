@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from modelbones.checkpoint.stored import Stored
 from modelbones.dialects.algebra import Change, Patterns, apply
-from modelbones.dialects.known import MLX, MOVES, TEXT_ONLY, TRANSFORMERS
+from modelbones.dialects.known import DIALECTS, MLX, MOVES, TEXT_ONLY
 from modelbones.dialects.respell import group_prefix, with_prefix
+from modelbones.quant.form import base_of
 from modelbones.quant.registry import PACKED_LEAVES
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import EXPERT, LAYER, Group, Role, TensorPattern
@@ -150,14 +151,12 @@ def is_stored(name: str, tensors: Container[str]) -> bool:
     """Whether a weight is stored, plain or under a packed leaf."""
     if name in tensors:
         return True
-    base = name.removesuffix("weight")
-    return name.endswith(".weight") and any(base + leaf in tensors for leaf in PACKED_LEAVES)
+    base = base_of(name)
+    return any(base + leaf in tensors for leaf in PACKED_LEAVES)
 
 
 READ_BY = {
-    TRANSFORMERS.name: (TRANSFORMERS.read_by, TRANSFORMERS.lost_on),
-    MLX.name: (MLX.read_by, MLX.lost_on),
-    TEXT_ONLY.name: (TEXT_ONLY.read_by, TEXT_ONLY.lost_on),
+    **{dialect.name: (dialect.read_by, dialect.lost_on) for dialect in DIALECTS.values()},
     FOREIGN: ("whoever wrote it", "loaders that go by published names find none of them"),
 }
 """Writer -> (who reads it, who loses it)."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import prod
+from typing import TYPE_CHECKING
 
-from modelbones.checkpoint.stored import Stored
-from modelbones.dialects.recognise import recognise
-from modelbones.quant.recipe import Recipe
-from modelbones.quant.registry import PACKED_LEAVES, SIDECAR_LEAVES
+from modelbones.errors import SourceError
+from modelbones.plan.fused import Parts
 from modelbones.ranks import Axis, Ranks
 from modelbones.skeleton import Skeleton
 from modelbones.synth.layout import stored_as
 from modelbones.tensors import Group, TensorPattern
 from modelbones.units import ceil_div, whole_bytes
+
+if TYPE_CHECKING:
+    from modelbones.checkpoint.stored import Stored
+    from modelbones.quant.form import base_of
+from modelbones.quant.recipe import Recipe
 
 Weights = Counter[str]
 """Role -> bytes on the widest rank."""
@@ -38,18 +42,40 @@ def from_recipe(skeleton: Skeleton, recipe: Recipe | None, ranks: Ranks, *, with
     return weights
 
 
-def from_census(skeleton: Skeleton, tensors: Mapping[str, Stored], ranks: Ranks, *, with_mtp: bool) -> Weights:
-    """Weights as a checkpoint stores them, whatever its names and schemes."""
+def from_census(
+    skeleton: Skeleton, tensors: Mapping[str, Stored], ranks: Ranks, *, with_mtp: bool, place: str
+) -> Weights:
+    """Weights as the checkpoint at `place` stores them, whatever its names and schemes.
+
+    Raises:
+        SourceError: Weights that would be loaded are missing: their sum would be too small.
+    """
+    from modelbones.dialects.recognise import recognise
+    from modelbones.quant.registry import PACKED_LEAVES, SIDECAR_LEAVES
+
+    leaves = (*PACKED_LEAVES, *SIDECAR_LEAVES)
     weights: Weights = Counter()
+    missing: list[str] = []
     for spelling in recognise(skeleton, tensors):
+        parts = Parts(skeleton, spelling.patterns, ranks)
         for pattern in _loaded(spelling.patterns, with_mtp=with_mtp):
             stored: Counter[tuple[tuple[int, ...], int]] = Counter()
             for name in pattern.names():
-                stored.update((found.shape, found.dtype.bits) for found in _found(name, tensors))
+                found = tuple(_found(name, tensors, leaves))
+                stored.update((each.shape, each.dtype.bits) for each in found)
+                if not found and pattern.required and pattern.group in (Group.TRUNK, Group.MTP):
+                    missing.append(name)
             total = sum(share(pattern, shape, bits, ranks) * count for (shape, bits), count in stored.items())
             # Experts are alike: the widest rank holds its part of their sum.
             experts = max(1, pattern.num_experts)
-            weights[_part(pattern)] += ceil_div(total, experts) * _experts_held(pattern, ranks)
+            held, whole = parts.of(pattern)
+            weights[_part(pattern)] += ceil_div(total * held, experts * whole) * _experts_held(pattern, ranks)
+    if missing:
+        raise SourceError(
+            place=place,
+            found=f"{len(missing)} tensors that would be loaded are missing, {missing[0]} among them",
+            fix="their bytes cannot be counted; see `modelbones check`, or plan from its config.json",
+        )
     return weights
 
 
@@ -57,15 +83,15 @@ def _loaded(patterns: tuple[TensorPattern, ...], *, with_mtp: bool) -> Iterator[
     return (pattern for pattern in patterns if with_mtp or pattern.group is not Group.MTP)
 
 
-def _found(name: str, tensors: Mapping[str, Stored]) -> Iterator[Stored]:
+def _found(name: str, tensors: Mapping[str, Stored], leaves: tuple[str, ...]) -> Iterator[Stored]:
     """A weight and everything that stands beside it."""
     weight = tensors.get(name)
     if weight is not None:
         yield weight
         if weight.dtype.bits > 8 and weight.dtype.value.startswith(("F", "BF")):
             return
-    base = name.removesuffix("weight")
-    for leaf in (*PACKED_LEAVES, *SIDECAR_LEAVES):
+    base = base_of(name)
+    for leaf in leaves:
         found = tensors.get(base + leaf)
         if found is not None:
             yield found

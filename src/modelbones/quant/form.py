@@ -57,6 +57,14 @@ class Form:
     leaf: str = "weight"
 
 
+def base_of(weight: str) -> str:
+    """What stands before the leaves of everything that stores one weight of this contract name.
+
+    A stack of experts has no ".weight" behind its name; its leaves follow an underscore.
+    """
+    return weight[: -len("weight")] if weight.endswith(".weight") else f"{weight}_"
+
+
 def same(shape: Shape) -> Shape:
     """One stored element for each logical one."""
     return shape

@@ -39,6 +39,7 @@ _CLAIMS: dict[str, Callable[..., Claim | None]] = {
     "modelopt_mixed": producers.modelopt,
     "compressed-tensors": producers.compressed_tensors,
     "quark": producers.quark,
+    "mxfp4": mx.claims,
     "awq": producers.awq,
     "gptq": producers.names_none,
 }

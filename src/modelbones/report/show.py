@@ -224,7 +224,12 @@ def layer_blocks(skeleton: Skeleton, layer: Layer) -> tuple[Block, ...]:
         ),
     )
     patterns = skeleton.layer_patterns((layer,), _group(layer))
-    return Facts(rows=tuple(facts)), steps, _tensors(f"{skeleton.prefix}layers.{LAYER}.", patterns, skeleton), state
+    return (
+        Facts(rows=tuple(facts)),
+        steps,
+        _tensors(layer.stem or f"{skeleton.prefix}layers.{LAYER}.", patterns, skeleton),
+        state,
+    )
 
 
 def tensor_blocks(skeleton: Skeleton) -> tuple[Block, ...]:

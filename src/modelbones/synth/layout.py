@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from modelbones.dtypes import DType
+from modelbones.quant.form import base_of
 from modelbones.quant.recipe import Recipe
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import TensorPattern
@@ -43,7 +44,7 @@ def stored_as(name: str, pattern: TensorPattern, model_dtype: DType, recipe: Rec
         yield Tensor(name, pattern.permitted.stored(model_dtype), pattern.shape)
         return
     form = recipe.form
-    base = name.removesuffix("weight")
+    base = base_of(name)
     shape = form.shape(pattern.shape)
     if shape is not None:
         yield Tensor(base + form.leaf, form.dtypes[0], shape)
