@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modelbones.dtypes import DType
 from modelbones.quant.form import blocks, one, packed, per_group, per_row, same, scalar
 from modelbones.quant.registry import FORMS, PACKED_LEAVES, RECIPES, SIDECAR_LEAVES, forms_stored_as
 from modelbones.units import ceil_div
