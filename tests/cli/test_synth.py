@@ -57,6 +57,15 @@ def test_every_shrunk_preset_has_every_kind_of_layer_and_is_complete(model: str,
 @pytest.mark.parametrize("scheme", ["none", *RECIPES])
 def test_every_scheme_is_found_as_it_was_written(scheme: str, run: Cli, tmp_path: Path) -> None:
     made = run("synth", PRESET, tmp_path / "made", "--scheme", scheme, "--json")
+    if scheme == "mxfp4-blocks":
+        # It packs experts stacked in one tensor, which this model does not have.
+        expert = "model.language_model.layers.3.mlp.experts.0.gate_proj.weight"
+        assert (made.code, made.err) == (
+            2,
+            f"modelbones: --scheme mxfp4-blocks: {expert} has shape [2048, 4096], which it cannot pack; "
+            "expected whole groups of the layout it packs; name another scheme\n",
+        )
+        return
     assert made.code == 0, made.err
     ran = run("check", tmp_path / "made", "--strict", "--json")
     assert (ran.code, ran.findings) == (0, [])

@@ -85,14 +85,20 @@ def declared_by(top: Section, *sections: Section) -> Declared:
 
 
 def stored_dtype(*sections: Section) -> DType:
-    """`dtype` or `torch_dtype`, in any of the sections; absent means bfloat16."""
-    spots = [section.at(key) for section in sections for key in ("dtype", "torch_dtype")]
+    """`dtype` or `torch_dtype` of the last of the sections that has one, innermost first; absent means bfloat16.
+
+    Saving a model in another type writes that at top level, and leaves what the text section
+    said before. Source: transformers 5.23 modeling_utils.py::PreTrainedModel.save_pretrained.
+    """
+    keys = ("dtype", "torch_dtype")
     meaning = Absent(
         value=DType.BF16,
         meaning="bfloat16: matrices are sized as the published release stores them",
         source="the published checkpoint's headers",
     )
-    return word(*spots, meanings=_DTYPE_WORDS, absent=meaning)
+    naming = [section for section in sections if any(section.has(key) for key in keys)] or sections[:1]
+    said = [word(*(section.at(key) for key in keys), meanings=_DTYPE_WORDS, absent=meaning) for section in naming]
+    return said[-1]
 
 
 def tied(*sections: Section, source: str) -> bool:

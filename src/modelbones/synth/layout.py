@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from modelbones.dtypes import DType
-from modelbones.quant.form import base_of
+from modelbones.errors import UsageError
+from modelbones.quant.form import ShapeRule, base_of
 from modelbones.quant.recipe import Recipe
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import TensorPattern
@@ -45,13 +46,20 @@ def stored_as(name: str, pattern: TensorPattern, model_dtype: DType, recipe: Rec
         return
     form = recipe.form
     base = base_of(name)
-    shape = form.shape(pattern.shape)
-    if shape is not None:
-        yield Tensor(base + form.leaf, form.dtypes[0], shape)
+    yield Tensor(base + form.leaf, form.dtypes[0], _packed(name, pattern, form.shape, recipe))
     for sidecar in form.sidecars:
-        beside = sidecar.shapes[0](pattern.shape)
-        if sidecar.is_required and beside is not None:
-            yield Tensor(base + sidecar.leaf, sidecar.dtypes[0], beside)
+        if sidecar.is_required:
+            yield Tensor(base + sidecar.leaf, sidecar.dtypes[0], _packed(name, pattern, sidecar.shapes[0], recipe))
+
+
+def _packed(name: str, pattern: TensorPattern, rule: ShapeRule, recipe: Recipe) -> tuple[int, ...]:
+    shape = rule(pattern.shape)
+    if shape is None:
+        raise UsageError(
+            f"--scheme {recipe.scheme}: {name} has shape {list(pattern.shape)}, which it cannot pack; "
+            "expected whole groups of the layout it packs; name another scheme"
+        )
+    return shape
 
 
 def unpacked_modules(skeleton: Skeleton, recipe: Recipe) -> list[str]:

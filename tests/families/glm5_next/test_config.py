@@ -831,3 +831,12 @@ def test_a_damaged_config_reads_from_its_file_as_from_its_mapping(config: dict[s
         except ModelbonesError as error:
             outcomes.append(("refused", str(error)))  # type: ignore[arg-type]
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+def test_the_type_at_top_level_is_the_one_the_model_was_saved_in(key: str) -> None:
+    """Bug: a model cast and saved by transformers was refused, its text section still naming the old type."""
+    config = _read({**nested(), key: "float32"})
+    assert config.dtype is DType.F32
+    assert _read({**nested(), key: None}).dtype is DType.BF16
+    assert f"dtype: found {json.dumps('int8')}" in _refusal({**nested(), key: "int8"})

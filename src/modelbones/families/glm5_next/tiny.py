@@ -29,10 +29,10 @@ _TEXT = {
     "linear_num_heads": 4,
     "linear_head_dim": 32,
     "max_position_embeddings": 4096,
-    "pad_token_id": 0,
     "bos_token_id": 1,
-    "eos_token_id": 2,
 }
+# transformers fills absent ids with the release's, which are past a small vocabulary: these are always written.
+_ENDS = {"pad_token_id": 0, "eos_token_id": 2}
 _LINEAR = {"num_heads": 4, "head_dim": 32}
 _VISION = {
     "depth": 2,
@@ -60,11 +60,11 @@ def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
 
     A pool wider than 16 tokens is kept, and the selection with it.
     """
-    small = resized(raw, _TOKENS)
+    small = {**raw, **_TOKENS} if isinstance(raw.get("vision_config"), Mapping) else resized(raw, _TOKENS)
     text = dict(small.get("text_config") or small)
     kpool = text.get("index_kpool", 4)
     sizes = {**_TEXT, "index_topk": max(_TEXT["index_topk"] // kpool, 1) * kpool}
-    text = first_layers(resized(text, sizes), num_layers, per_layer=_PER_LAYER)
+    text = first_layers({**resized(text, sizes), **_ENDS}, num_layers, per_layer=_PER_LAYER)
     if isinstance(text.get("first_k_dense_replace"), int):
         text["first_k_dense_replace"] = min(text["first_k_dense_replace"], num_layers)
     if isinstance(text.get("linear_attn_config"), Mapping):
