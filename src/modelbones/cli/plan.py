@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from modelbones.checkpoint.census import Census
 from modelbones.cli.arguments import NEWEST_VLLM, add_model, add_output, count, engine
-from modelbones.cli.model import Model, open_model
+from modelbones.cli.model import CONFIG, Model, open_model
 from modelbones.dtypes import BY_CONFIG_NAME, DType
 from modelbones.errors import SourceError, UsageError
 from modelbones.families.model_config import ModelConfig
 from modelbones.families.registry import build, preset_names, read_config
+from modelbones.findings import Severity
 from modelbones.plan import Memory, PlanRequest, plan
 from modelbones.plan.gpus import Gpu, parse_gpus
+from modelbones.plan.request import MAX_BATCHED_TOKENS
 from modelbones.quant.registry import RECIPES
 from modelbones.report.plan import plan_blocks, plan_json
 from modelbones.report.write import write
 from modelbones.skeleton import Skeleton
 from modelbones.units import parse_bytes
 
+if TYPE_CHECKING:
+    from modelbones.checkpoint.census import Census
+
 DOES_NOT_FIT = 1
 _AXES = ("tp", "ep", "pp", "dp", "dcp")
+_COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +56,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-spec", type=count("K", minimum=1), metavar="K", help="tokens a draft model drafts a step"
     )
-    parser.add_argument("--max-batched-tokens", type=count("TOKENS", minimum=1), default=8192, metavar="TOKENS")
+    parser.add_argument(
+        "--max-batched-tokens", type=count("TOKENS", minimum=1), default=MAX_BATCHED_TOKENS, metavar="TOKENS"
+    )
     parser.add_argument("--block-size", type=count("TOKENS", minimum=1), metavar="TOKENS", help="tokens of a block")
     parser.add_argument("--prefix-caching", choices=("on", "off"), default="on")
     parser.add_argument("--memory-fraction", default="0.9", metavar="F", help="share of a card to use (default: 0.9)")
-    parser.add_argument("--scheme", choices=["none", *RECIPES], default="none", help="how weights are quantised")
+    schemes = ["none", *RECIPES]
+    parser.add_argument(
+        "--scheme",
+        choices=schemes,
+        default="none",
+        metavar="SCHEME",
+        help=f"how weights are quantised: {', '.join(schemes)} (default: none)",
+    )
     sources = parser.add_mutually_exclusive_group()
     sources.add_argument(
         "--overhead", metavar="BYTES", help="activations, graphs, libraries a rank, beside the weights"
@@ -134,9 +150,12 @@ def _memory(args: argparse.Namespace) -> Memory:
 
 def _fraction(text: str) -> Decimal:
     try:
-        return Decimal(text)
+        fraction = Decimal(text)
     except InvalidOperation:
-        raise UsageError(f'--memory-fraction: found "{text}"; expected a number such as 0.9; write it so') from None
+        fraction = Decimal("nan")
+    if not fraction.is_finite():
+        raise UsageError(f'--memory-fraction: found "{text}"; expected a number such as 0.9; write it so')
+    return fraction
 
 
 def _state_dtype(name: str) -> DType:
@@ -150,7 +169,7 @@ def _speculation(args: argparse.Namespace, skeleton: Skeleton) -> tuple[int, boo
         if args.num_spec is not None:
             raise UsageError("--num-spec: found it without --spec draft:MODEL; expected both; name who drafts")
         return 0, False, None
-    if method == "mtp" and rest.isascii() and rest.isdigit() and int(rest) and args.num_spec is None:
+    if method == "mtp" and _COUNT.fullmatch(rest) and args.num_spec is None:
         if skeleton.mtp is None:
             raise UsageError(f"--spec: {args.model} declares no MTP layer; expected one to draft with; leave it out")
         return int(rest), True, None
@@ -164,14 +183,20 @@ def _speculation(args: argparse.Namespace, skeleton: Skeleton) -> tuple[int, boo
 def _read(args: argparse.Namespace, model: Model) -> tuple[ModelConfig, Census | None]:
     """The config, and the checkpoint beside it where MODEL is one; a config alone has the contract's sizes."""
     path = Path(args.model)
-    if args.model in preset_names() or (path.is_file() and path.suffix == ".json" and path.name == "config.json"):
+    if args.model in preset_names() or (path.is_file() and path.name == CONFIG):
         return model.config(), None
     config = model.config_of_checkpoint()
-    try:
-        census = model.census()
-    except SourceError:
+    if path.is_dir() and not any(path.glob("*.safetensors*")):
         # A directory with a config and no weights yet is planned from its config.
         return config, None
+    census = model.census()
     if args.scheme != "none":
         raise UsageError(f"--scheme: {args.model} is a checkpoint, whose headers say how it is stored; leave it out")
+    errors = [finding for finding in census.findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise SourceError(
+            place=census.place,
+            found=f"{len(errors)} errors in its files, the first: {errors[0].message}",
+            fix="its weights cannot be counted; see `modelbones check`, or plan from its config.json",
+        )
     return config, census

@@ -80,13 +80,24 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
-    """One stage while it is planned: its weights, what is left for state, and the capacity of that."""
+class _Cut:
+    """One stage whatever the card and the element types: its layers and its weights."""
 
     skeleton: Skeleton
     weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """One stage while it is planned: what is left for state, the capacity of that, whether it passes the card.
+
+    `capacity` is None when the weights and the overhead alone pass it.
+    """
+
+    weights: Weights
     memory: int | None
     capacity: Capacity | None
+    is_over: bool
 
 
 def plan(request: PlanRequest, *, with_alternatives: bool = True) -> Plan:
@@ -94,46 +105,69 @@ def plan(request: PlanRequest, *, with_alternatives: bool = True) -> Plan:
 
     Raises:
         EngineRefusedError: The engine would not start so, whatever the memory.
+        SourceError: The checkpoint lacks weights that would be loaded.
         UsageError: Flags that contradict each other or the engine.
     """
-    staged = _staged(request)
-    lacks_weights = any(stage.capacity is None for stage in staged)
-    most = 0 if lacks_weights else _max_sequences(staged, request.context) * request.dp
+    cuts = _cut(request)
+    staged = _staged(request, cuts)
+    is_over = any(stage.is_over for stage in staged)
+    most = _most(request, staged)
     tightest = min(staged, key=lambda stage: _sequences(stage, request.context))
-    ranks = tuple(_rank(request, number, stage, most) for number, stage in enumerate(staged))
-    is_over = any(rank.available is not None and rank.total > rank.available for rank in ranks)
     return Plan(
         request=request,
-        ranks=ranks,
-        fits=most >= request.concurrency and not is_over,
-        binds="weights" if lacks_weights or is_over else "context" if not most else "state",
+        ranks=tuple(_rank(request, number, stage, most) for number, stage in enumerate(staged)),
+        fits=most >= request.concurrency,
+        binds="weights" if is_over else "context" if not most else "state",
         max_sequences=most,
-        max_context=0 if lacks_weights else _max_context(staged, request),
-        capacity={} if tightest.capacity is None else tightest.capacity.words(request.context),
-        alternatives=_alternatives(request) if with_alternatives else (),
+        max_context=0 if is_over else _max_context(staged, request),
+        capacity={} if tightest.capacity is None else tightest.capacity.words(),
+        alternatives=_alternatives(request, cuts) if with_alternatives else (),
     )
 
 
-def _staged(request: PlanRequest) -> list[_Stage]:
+def _cut(request: PlanRequest) -> tuple[_Cut, ...]:
     ranks = ranks_of(request)
-    planned = []
-    for skeleton in stages(request.skeleton, request.pp):
-        weights = _weights(request, skeleton, ranks)
-        memory = _state_memory(request, weights)
-        is_short = memory is not None and memory < 0
-        capacity = None if is_short else capacity_of(request, skeleton, memory)
-        planned.append(_Stage(skeleton, weights, memory, capacity))
-    return planned
+    return tuple(
+        _Cut(skeleton, _weights(request, skeleton, ranks))
+        for skeleton in stages(request.skeleton, request.pp, with_mtp=request.spec_on)
+    )
+
+
+def _staged(request: PlanRequest, cuts: tuple[_Cut, ...]) -> list[_Stage]:
+    return [_stage(request, cut) for cut in cuts]
+
+
+def _stage(request: PlanRequest, cut: _Cut) -> _Stage:
+    memory = _state_memory(request, cut.weights)
+    if memory is not None and memory < 0:
+        return _Stage(cut.weights, memory, None, is_over=True)
+    capacity = capacity_of(request, cut.skeleton, memory)
+    # Memory for state that was asked for may pass the card beside the weights.
+    state = sum(capacity.parts(1).values()) if memory is None else memory
+    total = cut.weights.total() + (request.memory.overhead or 0) + state
+    return _Stage(cut.weights, memory, capacity, is_over=request.card_bytes is not None and total > request.card_bytes)
+
+
+def _most(request: PlanRequest, staged: list[_Stage]) -> int:
+    """Most sequences over all replicas; 0 where a stage passes its card."""
+    if any(stage.is_over for stage in staged):
+        return 0
+    return _max_sequences(staged, request.context) * request.dp
 
 
 def ranks_of(request: PlanRequest) -> Ranks:
-    """How the weights are cut: heads, MLPs and vocabulary by tp, experts by ep or, without it, inside by tp."""
+    """How the weights are cut: heads, MLPs and vocabulary by tp, experts by ep or, without it, inside by tp.
+
+    vLLM cuts inside experts by every rank of a stage, data-parallel ones too. Source:
+    vllm-project/vllm vllm/model_executor/layers/fused_moe/config.py::FusedMoEParallelConfig.make.
+    """
+    inside = request.tp * request.dp if request.engine == "vllm" else request.tp
     return Ranks.of(
         {
             Axis.HEADS: request.tp,
             Axis.FFN: request.tp,
             Axis.VOCAB: request.tp,
-            Axis.EXPERT_FFN: request.tp if request.ep == 1 else 1,
+            Axis.EXPERT_FFN: inside if request.ep == 1 else 1,
             Axis.EXPERTS: request.ep,
         }
     )
@@ -142,7 +176,7 @@ def ranks_of(request: PlanRequest) -> Ranks:
 def _weights(request: PlanRequest, skeleton: Skeleton, ranks: Ranks) -> Weights:
     with_mtp = request.spec_on
     if request.census is not None:
-        weights = from_census(skeleton, request.census.tensors, ranks, with_mtp=with_mtp)
+        weights = from_census(skeleton, request.census.tensors, ranks, with_mtp=with_mtp, place=request.census.place)
     else:
         weights = from_recipe(skeleton, request.recipe, ranks, with_mtp=with_mtp)
     if request.draft is not None and skeleton.layers[-1] is request.skeleton.layers[-1]:
@@ -175,7 +209,9 @@ def _max_context(staged: list[_Stage], request: PlanRequest) -> int:
 
 def last_true(holds: Callable[[int], bool], most: int) -> int:
     """The largest number from 1 to `most` that `holds`, which is true first and then false; 0 for none."""
-    low, high = 0, most
+    if most > 0 and holds(most):
+        return most
+    low, high = 0, most - 1
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
@@ -188,7 +224,7 @@ def _rank(request: PlanRequest, number: int, stage: _Stage, most: int) -> RankPl
         parts["overhead"] = request.memory.overhead
     if stage.capacity is not None:
         shown = max(1, min(request.concurrency, most) if most else request.concurrency)
-        state = stage.capacity.parts(request.context, -(-shown // request.dp))
+        state = stage.capacity.parts(-(-shown // request.dp))
         parts.update(state)
         unused = None if stage.memory is None else stage.memory - sum(state.values())
         if unused is not None and unused > 0:
@@ -196,7 +232,7 @@ def _rank(request: PlanRequest, number: int, stage: _Stage, most: int) -> RankPl
     return RankPlan(stage=number, ranks=request.tp * request.dp, parts=parts, available=request.card_bytes)
 
 
-def _alternatives(request: PlanRequest) -> tuple[Alternative, ...]:
+def _alternatives(request: PlanRequest, cuts: tuple[_Cut, ...]) -> tuple[Alternative, ...]:
     found = []
     if request.engine == "vllm":
         for dtype in ("auto", "bf16", "fp8", "fp8_ds_mla"):
@@ -207,17 +243,13 @@ def _alternatives(request: PlanRequest) -> tuple[Alternative, ...]:
             if gpu.memory != request.gpu.memory:
                 count = f"{request.gpu_count}x" if request.gpu_count > 1 else ""
                 found.append((f"--gpu {count}{gpu.name}", replace(request, gpu=gpu)))
-    return tuple(each for change, other in found if (each := _alternative(change, other)) is not None)
+    return tuple(each for change, other in found if (each := _alternative(change, other, cuts)) is not None)
 
 
-def _alternative(change: str, request: PlanRequest) -> Alternative | None:
+def _alternative(change: str, request: PlanRequest, cuts: tuple[_Cut, ...]) -> Alternative | None:
     """What a change gives; None when the engine refuses it."""
     try:
-        staged = _staged(request)
-        if any(stage.capacity is None for stage in staged):
-            most = 0
-        else:
-            most = _max_sequences(staged, request.context) * request.dp
+        most = _most(request, _staged(request, cuts))
     except (EngineRefusedError, UsageError):
         return None
     return Alternative(change=change, fits=most >= request.concurrency, max_sequences=most)

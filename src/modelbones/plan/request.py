@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from modelbones.checkpoint.census import Census
 from modelbones.dtypes import DType
 from modelbones.errors import UsageError
 from modelbones.plan.gpus import Gpu
-from modelbones.quant.recipe import Recipe
 from modelbones.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from modelbones.checkpoint.census import Census
+    from modelbones.quant.recipe import Recipe
+
+MAX_BATCHED_TOKENS = 8192
+"""vLLM's own default for tokens of one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +97,7 @@ class PlanRequest:
     num_spec: int = 0
     spec_on: bool = False
     draft: Skeleton | None = None
-    max_batched_tokens: int = 8192
+    max_batched_tokens: int = MAX_BATCHED_TOKENS
     block_size: int | None = None
     prefix_caching: bool = True
     recipe: Recipe | None = None
@@ -112,6 +118,12 @@ class PlanRequest:
             )
         if self.pp > len(self.skeleton.layers):
             raise UsageError(f"--pp: found {self.pp} stages for {len(self.skeleton.layers)} layers; expected fewer")
+        sharers = self.tp * self.dp
+        if self.ep not in (1, sharers):
+            raise UsageError(
+                f"--ep: found {self.ep} for {sharers} ranks of a stage (tp {self.tp} x dp {self.dp}); expected 1 or "
+                f"{sharers}: every rank of a stage holds its share of the experts; change either"
+            )
 
     @property
     def per_replica(self) -> int:

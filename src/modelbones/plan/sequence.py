@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modelbones.plan.capacity import VllmCapacity, capacity_of
+from modelbones.plan.capacity import capacity_of
 from modelbones.plan.request import Memory, PlanRequest
 from modelbones.skeleton import Skeleton
 
@@ -33,7 +33,7 @@ def sequence_words(
         spec_on=spec_on,
     )
     capacity = capacity_of(request, skeleton, None if is_pooled else 0)
-    words = {name: value for name, value in capacity.words(context).items() if name not in _OF_A_POOL}
-    if isinstance(capacity, VllmCapacity):
-        words["bytes_per_sequence"] = capacity.cache(context).request_bytes
+    words = {name: value for name, value in capacity.words().items() if name not in _OF_A_POOL}
+    if is_pooled:
+        words["bytes_per_sequence"] = words["blocks_per_request"] * words["bytes_per_block"]
     return words

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from modelbones.errors import SourceError
 from modelbones.plan.fused import Parts
+from modelbones.quant.form import base_of
 from modelbones.ranks import Axis, Ranks
 from modelbones.skeleton import Skeleton
 from modelbones.synth.layout import stored_as
@@ -21,8 +22,7 @@ from modelbones.units import ceil_div, whole_bytes
 
 if TYPE_CHECKING:
     from modelbones.checkpoint.stored import Stored
-    from modelbones.quant.form import base_of
-from modelbones.quant.recipe import Recipe
+    from modelbones.quant.recipe import Recipe
 
 Weights = Counter[str]
 """Role -> bytes on the widest rank."""
