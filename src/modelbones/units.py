@@ -7,7 +7,6 @@ K, M and G are powers of 1,024 for tokens ("128k" is 131,072) and for bytes
 from __future__ import annotations
 
 import re
-from decimal import ROUND_FLOOR, Context, Decimal
 
 from modelbones.errors import UsageError
 
@@ -28,8 +27,6 @@ _BYTE_UNITS = {
     "tb": 10**12,
 }
 _COUNT_UNITS = {"": 1, "k": KIB, "m": MIB}
-_EXACT = Context(prec=100)
-"""Digits enough for any `_QUANTITY` (43 before the point, 18 after) times any unit."""
 _QUANTITY = re.compile(r"\s*(\d{1,18}(?:[\d,_]{0,24}\d)?(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*")
 
 
@@ -65,10 +62,11 @@ def _parse(text: str, units: dict[str, int], *, what: str, example: str) -> int:
     scale = units.get(match[2].lower()) if match else None
     if match is None or scale is None:
         raise UsageError(f'{what}: found "{text}"; expected {example}; write it so')
-    exact = _EXACT.multiply(Decimal(match[1].replace(",", "").replace("_", "")), scale)
-    if what == "count" and exact != exact.to_integral_value():
+    whole, _, fraction = match[1].replace(",", "").replace("_", "").partition(".")
+    parts, each = int(whole + fraction) * scale, 10 ** len(fraction)
+    if what == "count" and parts % each:
         raise UsageError(f'{what}: found "{text}"; expected a whole number such as {example}; write it so')
-    return int(exact.to_integral_value(rounding=ROUND_FLOOR))
+    return parts // each
 
 
 def format_bytes(nbytes: int) -> str:

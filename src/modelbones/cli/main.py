@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from modelbones import __version__
 from modelbones.errors import (
@@ -21,6 +23,7 @@ from modelbones.errors import (
 )
 from modelbones.report.blocks import visible
 
+_HELP = partial(argparse.HelpFormatter, width=78)
 VERBS = {
     "show": "what a model is made of: layers, wiring, tensors",
     "state": "what a sequence costs: bytes fixed, per token, reserved, on the device",
@@ -36,7 +39,13 @@ INTERRUPTED, CLOSED_PIPE = 130, 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse in the house's words: wrong use is a `UsageError`."""
+    """argparse in the house's words: wrong use is a `UsageError`, help fits 80 columns.
+
+    A fixed width also spares argparse a look at the terminal, and the imports for it.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"formatter_class": _HELP, **options})
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting; `main` says it and exits."""
@@ -50,7 +59,8 @@ def parser() -> Parser:
         prog="modelbones",
         description="Exact answers about a language model from its config and checkpoint headers alone.",
         epilog=(
-            "MODEL: a directory, a config.json, or a built-in preset such as glm-5.3-flash. "
+            "MODEL: a directory, a config.json, a built-in preset such as glm-5.3-flash, or "
+            "owner/name[@rev] on the Hub. "
             "Exit codes: 0 good, 1 found wanting, 2 wrong use, 3 unreadable or refused, 4 cannot be judged."
         ),
     )
@@ -64,6 +74,8 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is its exit code."""
     if argv is None:
+        # A command ends long before its garbage would be worth collecting.
+        gc.disable()
         _stop_on_signals()
         _ready_output()
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from os import PathLike
@@ -195,6 +194,8 @@ def build(config: ModelConfig) -> Skeleton:
 
 
 def _closest(model_type: str) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(model_type, model_types(), n=1, cutoff=0.5)
     reading = f"the closest by name is {near[0]}; " if near else ""
     return f"{reading}a family is one file of parts and one line in the registry (docs/adding-a-family.md)"
