@@ -63,7 +63,8 @@ def _parse(text: str, units: dict[str, int], *, what: str, example: str) -> int:
     if match is None or scale is None:
         raise UsageError(f'{what}: found "{text}"; expected {example}; write it so')
     whole, _, fraction = match[1].replace(",", "").replace("_", "").partition(".")
-    parts, each = int(whole + fraction) * scale, 10 ** len(fraction)
+    parts: int = int(whole + fraction) * scale
+    each: int = 10 ** len(fraction)
     if what == "count" and parts % each:
         raise UsageError(f'{what}: found "{text}"; expected a whole number such as {example}; write it so')
     return parts // each

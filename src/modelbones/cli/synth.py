@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from modelbones.cli.arguments import add_model, add_output, count
+from modelbones.cli.model import open_model
 from modelbones.dialects.known import DIALECTS
 from modelbones.dialects.respell import respelled
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
-from modelbones.families.registry import build, family_of, read_config, read_mapping
+from modelbones.families.registry import build, family_of, read_mapping
 from modelbones.families.shrinking import shortest_stack
 from modelbones.quant.recipe import Recipe
 from modelbones.quant.registry import RECIPES
@@ -42,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         choices=["published", *DIALECTS],
         default="published",
-        help="whose names to write (default: published)",
+        metavar="DIALECT",
+        help=f"whose names to write: published (default), {', '.join(DIALECTS)}",
     )
     parser.add_argument(
         "--shards", type=count("N", minimum=1), metavar="N", help="files to write (default: 5 GiB each)"
@@ -54,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write a checkpoint that satisfies MODEL's contract."""
-    config = read_config(args.model)
+    with open_model(args.model) as model:
+        config = model.config()
     raw = dict(config.declared.raw)
     if args.shrink:
         raw = _shrunk(config)
