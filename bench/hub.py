@@ -44,7 +44,14 @@ def served(folder: Path, delay_s: float, *extra: str) -> Iterator[str]:
 def measure(command: list[str], environment: dict[str, str]) -> float:
     """Seconds of one whole process; a failure is ours to hear of."""
     began = time.perf_counter()
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False)
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}; expected 0; run it by itself")
     return time.perf_counter() - began

@@ -211,3 +211,19 @@ def test_an_existing_path_wins(hub: FakeHub, run: Cli, tmp_path: Path, monkeypat
 def test_check_against_another_config(hub: FakeHub, run: Cli, folder: Path) -> None:
     assert run("check", "org/tiny", "--config", folder / "config.json").code == 0
     assert not hub.paths("config.json")
+
+
+def test_synth_takes_the_config_of_a_repository(hub: FakeHub, run: Cli, folder: Path, tmp_path: Path) -> None:
+    assert run("synth", "org/tiny", tmp_path / "out", "--json").code == 0
+    assert read_checkpoint(tmp_path / "out").tensors == read_checkpoint(folder).tensors
+
+
+def test_the_names_of_one_file_are_told(hub: FakeHub, folder: Path) -> None:
+    (folder / "mtp.safetensors").write_bytes(shard({"x": 1, "y": 2}))
+    (folder / "bad.safetensors").write_bytes(b"{")
+    reference = parse_reference("org/tiny")
+    assert reference is not None
+    repository = open_repository(reference, user_agent="tests")
+    assert repository.names_in("mtp.safetensors") == ("x", "y")
+    assert repository.names_in("bad.safetensors") == repository.names_in("none.safetensors") == ()
+    repository.close()

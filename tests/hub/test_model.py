@@ -226,6 +226,15 @@ def test_a_program_that_has_loaded_the_librarys_client_keeps_it(monkeypatch: pyt
     assert not client.is_plain("https://hub.example")
 
 
+def test_a_proxy_that_cannot_be_used(tmp_path: Path) -> None:
+    ran = process("show", "org/tiny", HTTPS_PROXY="nonsense://x", HF_HOME=str(tmp_path))
+    assert (ran.returncode, ran.stderr) == (
+        3,
+        "modelbones: the environment: http_proxy, https_proxy or all_proxy names a proxy that cannot be used; "
+        "correct it, or unset it\n",
+    )
+
+
 def test_a_model_on_disk_imports_nothing_of_the_hubs(folder: Path) -> None:
     code = (
         "import sys; from modelbones.cli import main; "

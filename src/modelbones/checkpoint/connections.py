@@ -80,6 +80,8 @@ class Connections:
             made.connect()
         except TimeoutError:
             raise LinkError(Broken.SLOW) from None
+        except ssl.SSLCertVerificationError:
+            raise LinkError(Broken.UNTRUSTED) from None
         except (OSError, HTTPException, ValueError):
             raise LinkError(Broken.UNREACHABLE) from None
         self._kept.__dict__[server] = made

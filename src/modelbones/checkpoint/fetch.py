@@ -111,6 +111,8 @@ class Fetcher:
                 return _body(response, span, url, place=place, most_bytes=most_bytes)
         except LinkError as error:
             last = refusals.broken_link(error.broken, tries, place=place, server=_server(url), timeout_s=link.timeout_s)
+            if error.broken is Broken.UNTRUSTED:
+                raise last from None
             raise _WaitError(0.0 if error.broken is not Broken.UNREACHABLE else PAUSE_S * tries, last) from None
 
     def _headers(self, url: str, span: Span | None) -> dict[str, str]:

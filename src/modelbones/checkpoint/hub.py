@@ -148,7 +148,11 @@ def _librarys_client() -> Client:
     """The library's session as our client: its failures are told apart, none leaves as its own."""
     from huggingface_hub import get_session
 
-    session = get_session()
+    try:
+        session = get_session()
+    except (ImportError, ValueError):
+        found = "http_proxy, https_proxy or all_proxy names a proxy that cannot be used"
+        raise SourceError(place="the environment", found=found, fix="correct it, or unset it") from None
     package = next(kind.__module__ for kind in type(session).__mro__ if kind.__name__ == "Client").partition(".")[0]
     library = import_module(package)
 
@@ -159,8 +163,9 @@ def _librarys_client() -> Client:
                 yield response
         except library.TimeoutException:
             raise LinkError(Broken.SLOW) from None
-        except (library.ConnectError, library.UnsupportedProtocol, library.ProxyError, library.InvalidURL):
-            raise LinkError(Broken.UNREACHABLE) from None
+        except (library.ConnectError, library.UnsupportedProtocol, library.ProxyError, library.InvalidURL) as error:
+            is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            raise LinkError(Broken.UNTRUSTED if is_untrusted else Broken.UNREACHABLE) from None
         except library.HTTPError:
             raise LinkError(Broken.CUT_OFF) from None
 

@@ -38,6 +38,7 @@ class Broken(Enum):
     """What became of a connection."""
 
     UNREACHABLE = "unreachable"
+    UNTRUSTED = "untrusted"
     SLOW = "slow"
     CUT_OFF = "cut off"
 

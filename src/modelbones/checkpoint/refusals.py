@@ -71,6 +71,9 @@ def broken_link(broken: Broken, tries: int, *, place: str, server: str, timeout_
         found = f"{server} cannot be reached"
         fix = "check the connection and HF_ENDPOINT, or set HF_HUB_OFFLINE=1 to read what is cached"
         return SourceError(place=place, found=found, fix=fix)
+    if broken is Broken.UNTRUSTED:
+        found = f"the certificate of {server} is not trusted here"
+        return SourceError(place=place, found=found, fix="set SSL_CERT_FILE to the certificates of whoever signed it")
     if broken is Broken.SLOW:
         found = f"the Hub was silent for {timeout_s:g} s, {tries} times"
         return SourceError(place=place, found=found, fix="try again later, or raise HF_HUB_DOWNLOAD_TIMEOUT")

@@ -19,6 +19,7 @@ from modelbones.checkpoint.reading import no_collection, take_census
 from modelbones.checkpoint.reference import Reference
 from modelbones.checkpoint.refusals import NOT_THERE, not_a_hub, too_long
 from modelbones.checkpoint.remote_headers import MOST_AT_ONCE, RemoteHeaders
+from modelbones.checkpoint.stored import Forms
 from modelbones.checkpoint.workers import Workers
 from modelbones.errors import SourceError
 
@@ -130,6 +131,14 @@ class Repository:
         with no_collection():
             source = from_listing(self._beside(), self._read_index, place=place, where="in the repository")
             return take_census(source, self._headers.open_all, place=place)
+
+    def names_in(self, name: str) -> tuple[str, ...]:
+        """The tensors one file names, by its header; none where it has no good one."""
+        self._headers.progress = None
+        for _, opened in self._headers.open_all([name], Forms()):
+            if isinstance(opened, tuple):
+                return opened[0].names
+        return ()
 
     def _read_index(self, name: str) -> bytes:
         return self.read(name, most_bytes=INDEX_CAP)

@@ -12,7 +12,9 @@ from modelbones.units import parse_count
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a directory, a config.json, or a preset (see `modelbones families`)"
+        "model",
+        metavar="MODEL",
+        help="a directory, a config.json, a preset (see `modelbones families`), or owner/name[@rev] on the Hub",
     )
 
 

@@ -111,8 +111,8 @@ class HubModel:
             return self._repository.census(progress)
 
     def names_in(self, file: str) -> Collection[str]:
-        """None: a file that no index names is not fetched."""
-        return ()
+        """Names of the tensors in a file beside the checkpoint's own; none when its header is refused."""
+        return self._repository.names_in(file)
 
 
 Model = LocalModel | HubModel
