@@ -6,7 +6,7 @@ from typing import Any
 
 from modelbones.families.family import Family
 from modelbones.families.registry import build, presets_of, read_config
-from modelbones.report.blocks import Block, Table
+from modelbones.report.blocks import Block, Lines, Table
 from modelbones.skeleton import Skeleton
 
 
@@ -44,14 +44,20 @@ def _family_json(family: Family) -> dict[str, Any]:
 
 
 def families_blocks(families: tuple[Family, ...]) -> tuple[Block, ...]:
-    """Every family for people."""
-    rows = tuple(
-        (
-            ", ".join(family.model_types),
-            family.title,
-            ", ".join(presets_of(family)) or "-",
-            ", ".join(_states(_example(family))) or "-",
-        )
-        for family in families
+    """Every family for people, and below them how each was verified, by number."""
+    checks = tuple(dict.fromkeys(check for family in families for check in family.verified))
+    rows = tuple(_row(family, checks) for family in families)
+    columns = ("model_type", "preset", "parts", "state", "verified")
+    listed = tuple(f"{number}. {check}" for number, check in enumerate(checks, start=1))
+    return Table(columns=columns, rows=rows), Lines(title="Verified", lines=listed)
+
+
+def _row(family: Family, checks: tuple[str, ...]) -> tuple[str, ...]:
+    example = _example(family)
+    return (
+        ", ".join(family.model_types),
+        ", ".join(presets_of(family)) or "-",
+        ", ".join(_parts(example)) or "-",
+        ", ".join(_states(example)) or "-",
+        ", ".join(str(number) for number in sorted(checks.index(check) + 1 for check in family.verified)),
     )
-    return (Table(columns=("model_type", "model", "preset", "state"), rows=rows),)
