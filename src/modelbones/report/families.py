@@ -6,7 +6,7 @@ from typing import Any
 
 from modelbones.families.family import Family
 from modelbones.families.registry import build, presets_of, read_config
-from modelbones.report.blocks import Block, Lines, Table
+from modelbones.report.blocks import Block, Facts
 from modelbones.skeleton import Skeleton
 
 
@@ -44,20 +44,17 @@ def _family_json(family: Family) -> dict[str, Any]:
 
 
 def families_blocks(families: tuple[Family, ...]) -> tuple[Block, ...]:
-    """Every family for people, and below them how each was verified, by number."""
-    checks = tuple(dict.fromkeys(check for family in families for check in family.verified))
-    rows = tuple(_row(family, checks) for family in families)
-    columns = ("model_type", "preset", "parts", "state", "verified")
-    listed = tuple(f"{number}. {check}" for number, check in enumerate(checks, start=1))
-    return Table(columns=columns, rows=rows), Lines(title="Verified", lines=listed)
+    """Every family for people, each with its own few lines, so that a preset's name stays whole."""
+    return tuple(_family_block(family) for family in families)
 
 
-def _row(family: Family, checks: tuple[str, ...]) -> tuple[str, ...]:
+def _family_block(family: Family) -> Block:
     example = _example(family)
-    return (
-        ", ".join(family.model_types),
-        ", ".join(presets_of(family)) or "-",
-        ", ".join(_parts(example)) or "-",
-        ", ".join(_states(example)) or "-",
-        ", ".join(str(number) for number in sorted(checks.index(check) + 1 for check in family.verified)),
+    rows = (
+        ("model_type", ", ".join(family.model_types)),
+        ("preset", ", ".join(presets_of(family)) or "none"),
+        ("parts", ", ".join(_parts(example)) or "none"),
+        ("state", ", ".join(_states(example)) or "none"),
+        ("verified", "; ".join(family.verified)),
     )
+    return Facts(title=family.title, rows=rows)
