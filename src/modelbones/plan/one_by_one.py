@@ -53,7 +53,7 @@ class TransformersCapacity:
     context: int
 
     def _each(self, context: int) -> int:
-        static = context if self.cache is CacheClass.STATIC else None
+        static = max(context, 1) if self.cache is CacheClass.STATIC else None
         return sequence_bytes(self.skeleton, tokens=context, dtype=self.dtype, cache=self.cache, max_cache_len=static)
 
     def max_sequences(self, context: int) -> int:

@@ -108,7 +108,8 @@ def _settings(request: PlanRequest) -> VllmSettings:
     except ValueError:
         known = ", ".join(each.value for each in KvDtype)
         raise UsageError(f"--kv-dtype: found {request.kv_dtype}; expected one of {known}; choose one") from None
-    method = SpecMethod.DRAFT if request.draft is not None else SpecMethod.MTP if request.spec_on else SpecMethod.NONE
+    # Tokens that someone else drafts widen conv windows, whether or not that model is named.
+    others = SpecMethod.DRAFT if request.num_spec else SpecMethod.NONE
     return VllmSettings(
         version=request.version or "",
         assume=request.assume,
@@ -118,7 +119,7 @@ def _settings(request: PlanRequest) -> VllmSettings:
         block_size=request.block_size,
         kv_dtype=kv_dtype,
         state_dtype=request.state_dtype,
-        spec_method=method,
+        spec_method=SpecMethod.MTP if request.spec_on else others,
         num_spec=request.num_spec,
         drafter=() if request.draft is None else drafter_states(request.draft),
         prefix_caching=request.prefix_caching,
