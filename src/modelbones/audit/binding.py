@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from modelbones.audit.bound import PLAIN, Bound, Clash, Want, Wrong
 from modelbones.audit.forms import (
-    WEIGHT,
     accepts_sidecar,
     accepts_weight,
     base_of,
     beside,
     choose,
     judge_sidecar,
+    leaf_of,
     types_beside,
+    weight_of,
 )
 from modelbones.checkpoint.census import Census
 from modelbones.checkpoint.stored import Stored
@@ -43,7 +44,7 @@ class Binder:
         self.lost = lost
         self.claims = claims
         self._tells_experts_apart = any(claim.tells_experts_apart for claim in claims)
-        self._unclaimed: Wants = (frozenset(),) * len(claims)
+        self._unclaimed: Wants = tuple(claim.of_others for claim in claims)
         self._right: set[tuple[int, int]] = set()
 
     def bind(self, pattern: TensorPattern) -> Bound:
@@ -56,7 +57,7 @@ class Binder:
         for layer in pattern.layers or (None,):
             names = pattern.names_in(layer)
             wants = self._wants(pattern, layer, names[0])
-            is_wanted = any(wants)
+            is_wanted = _is_wanted(wants)
             for name in names:
                 if name in lost:
                     bound.lost_names.append(name)
@@ -65,7 +66,7 @@ class Binder:
                     continue
                 if is_each:
                     wants = self._wants(pattern, layer, name)
-                    is_wanted = any(wants)
+                    is_wanted = _is_wanted(wants)
                 stored = take(name, None)
                 if stored is None:
                     self._absent(bound, name, wants)
@@ -104,7 +105,7 @@ class Binder:
 
     def _judge_packed(self, pattern: TensorPattern, name: str, stored: Stored, wants: Wants) -> Form | Wrong:
         """How a tensor is packed that has no type of a plain one."""
-        leaf = name.removeprefix(base_of(name)) if pattern.is_packable else ""
+        leaf = leaf_of(name) if pattern.is_packable else ""
         forms = forms_stored_as(leaf, stored.dtype)
         likely = choose(self.left, name, stored, forms, pattern.shape)
         if not likely:
@@ -128,7 +129,7 @@ class Binder:
             self._forget_sidecars(bound, name)
         elif isinstance(how, Form):
             self._packed(bound, name, stored, how, wants)
-        elif any(wants) and (types := types_beside(name, self.left)):
+        elif _is_wanted(wants) and (types := types_beside(name, self.left)):
             bound.wrong.append(Wrong(Code.DTYPE, name, stored.dtype.value, types))
             self._forget_sidecars(bound, name)
         else:
@@ -136,7 +137,7 @@ class Binder:
             if how == "risky":
                 bound.risky.append(name)
             for number, wanted in enumerate(wants):
-                if wanted:
+                if _is_wanted((wanted,)):
                     bound.clash(number, Clash.UNPACKED, name)
 
     def _packed(self, bound: Bound, name: str, stored: Stored, form: Form, wants: Wants) -> None:
@@ -153,7 +154,7 @@ class Binder:
             bound.wrong += [fault for fault, _ in wrong]
             bound.wants += [want for _, want in wrong if want is not None]
         elif self._is_sidecar_lost(name, form):
-            bound.lost_names.append(base_of(name) + WEIGHT)
+            bound.lost_names.append(weight_of(name))
         else:
             bound.count(form.scheme, nbytes)
         for number, wanted in enumerate(wants):
@@ -162,7 +163,8 @@ class Binder:
 
     def _take_known(self, bound: Bound, name: str, stored: Stored, form: Form, wants: Wants) -> bool:
         """Take a packed weight whose sidecars are all of kinds that were found right before."""
-        known, left, base = self._right, self.left, name[: -len(form.leaf)]
+        known, left = self._right, self.left
+        base = name[: -len(form.leaf)] if name.endswith(form.leaf) else base_of(name)
         beside, nbytes = [], stored.nbytes
         for sidecar in form.sidecars:
             full = base + sidecar.leaf
@@ -251,6 +253,11 @@ class Binder:
             bound.nbytes += self.left.pop(sidecar).nbytes
         bound.tensors += len(names)
         return names
+
+
+def _is_wanted(wants: Wants) -> bool:
+    """Whether some claim says that a weight must be quantised."""
+    return any(wanted and PLAIN not in wanted for wanted in wants)
 
 
 def _add_plain(bound: Bound, nbytes: int) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from modelbones.checkpoint.stored import Stored
 from modelbones.findings import Code
+from modelbones.quant.claim import PLAIN
 from modelbones.tensors import TensorPattern
 
-PLAIN = "none"
-"""The name of no scheme at all."""
+__all__ = ["PLAIN", "Bound", "Clash", "Want", "Wrong"]
 
 
 class Wrong(NamedTuple):

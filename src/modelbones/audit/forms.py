@@ -23,6 +23,20 @@ def base_of(name: str) -> str:
     return base_of_weight(name)
 
 
+def leaf_of(name: str) -> str:
+    """The leaf a stored weight has: a packed one, or "weight" when it has its contract's own name."""
+    return next((leaf for leaf in PACKED_LEAVES if name.endswith((f".{leaf}", f"_{leaf}"))), WEIGHT)
+
+
+def weight_of(name: str) -> str:
+    """The contract's name of a stored weight."""
+    leaf = leaf_of(name)
+    if leaf == WEIGHT:
+        return name
+    stem = name[: -len(leaf) - 1]
+    return stem if name.endswith(f"_{leaf}") else f"{stem}.{WEIGHT}"
+
+
 def beside(left: Mapping[str, Stored], name: str) -> list[str]:
     """Names of the sidecars that stand beside a weight."""
     base = base_of(name)

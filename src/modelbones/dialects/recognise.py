@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from modelbones.checkpoint.stored import Stored
@@ -51,15 +51,24 @@ def recognise(
 ) -> tuple[Spelling, ...]:
     """The spelling of every group of `skeleton`'s contract in a checkpoint; `unread` names are in lost files."""
     groups = dict.fromkeys(pattern.group for pattern in skeleton.patterns)
-    return tuple(_recognise_group(skeleton, group, tensors, unread) for group in groups)
+    spellings: list[Spelling] = []
+    for group in groups:
+        others = [pattern for pattern in skeleton.patterns if pattern.group is not group]
+        others += [pattern for spelling in spellings for pattern in spelling.patterns]
+        spellings.append(_recognise_group(skeleton, group, tensors, unread, others))
+    return tuple(spellings)
 
 
 def _recognise_group(
-    skeleton: Skeleton, group: Group, tensors: Mapping[str, Stored], unread: Container[str]
+    skeleton: Skeleton,
+    group: Group,
+    tensors: Mapping[str, Stored],
+    unread: Container[str],
+    others: Sequence[TensorPattern],
 ) -> Spelling:
     patterns = tuple(pattern for pattern in skeleton.patterns if pattern.group is group)
     published = group_prefix(skeleton, patterns)
-    prefix = _prefix(patterns, published, tensors, unread)
+    prefix = _prefix(patterns, published, tensors, unread, others)
     head = _head(patterns, tensors)
     patterns = with_prefix(patterns, published, prefix, head)
     kinds: Counter[str] = Counter()
@@ -93,8 +102,17 @@ def _prefix_writer(prefix: str) -> str:
     return TEXT_ONLY.name if prefix in ("model.", "") else FOREIGN
 
 
-def _prefix(patterns: Patterns, published: str, tensors: Mapping[str, Stored], unread: Container[str]) -> str:
-    """The prefix under which most anchors of the group are stored; the published one in doubt."""
+def _prefix(
+    patterns: Patterns,
+    published: str,
+    tensors: Mapping[str, Stored],
+    unread: Container[str],
+    others: Sequence[TensorPattern],
+) -> str:
+    """The prefix under which most anchors of the group are stored; the published one in doubt.
+
+    What `others` ask for is left to them: an MTP module apart has norms and layers as the trunk has.
+    """
     own = (pattern for pattern in patterns if pattern.role is not Role.LM_HEAD)
     if any(is_stored(name, tensors) or is_stored(name, unread) for pattern in own for name in _firsts(pattern)):
         return published
@@ -104,10 +122,12 @@ def _prefix(patterns: Patterns, published: str, tensors: Mapping[str, Stored], u
         if pattern.role is not Role.LM_HEAD and pattern.required
         for name in pattern.names_in(pattern.layers[0] if pattern.layers else None)[:1]
     ][:_ANCHORS]
+    foreign = frozenset(name for pattern in others for name in _firsts(pattern))
     found: Counter[str] = Counter()
     for anchor in anchors:
         for name in tensors:
-            if name.endswith(anchor) and (len(name) == len(anchor) or name[-len(anchor) - 1] == "."):
+            ends = name.endswith(anchor) and (len(name) == len(anchor) or name[-len(anchor) - 1] == ".")
+            if ends and name not in foreign:
                 found[name[: -len(anchor)]] += 1
     prefix, count = found.most_common(1)[0] if found else (published, 0)
     # One name alone may end like an anchor by chance.

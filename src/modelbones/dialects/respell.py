@@ -46,6 +46,8 @@ def respelled(skeleton: Skeleton, dialect: Dialect | None) -> Patterns:
             for change in tuple(move.changes(patterns)):
                 patterns = apply(patterns, change)
         prefix = group_prefix(skeleton, patterns)
+        # An MTP module apart stays apart: under the trunk's prefix it would take the trunk's names.
+        is_apart = group is Group.MTP and prefix != skeleton.prefix
         head = dialect.head if dialect.head != "lm_head" else None
-        result += with_prefix(patterns, prefix, dialect.prefixes.get(group, prefix), head)
+        result += with_prefix(patterns, prefix, prefix if is_apart else dialect.prefixes.get(group, prefix), head)
     return tuple(result)

@@ -47,15 +47,16 @@ def wildcard_match(entries: Iterable[str]) -> IsExcluded:
     Source: vllm-project/vllm vllm/model_executor/layers/quantization/modelopt.py::is_layer_excluded.
     """
     plain, patterns = _apart(entries, lambda entry: bool(_WILD.search(entry)))
-    match = _any_of([translate(entry) for entry in patterns] + [translate(f"{entry}.*") for entry in patterns])
+    match = _match("|".join(translate(entry) for stem in patterns for entry in (stem, f"{stem}.*")) or "(?!)")
+    assert match is not None
 
     def is_named(module: str) -> bool:
-        return match(module) or any(above in plain for above in _modules_above(module))
+        return match(module) or any(above in plain for above in modules_above(module))
 
     return lambda module: is_named(module) or is_named(module.replace(".language_model.", ".", 1))
 
 
-def _modules_above(module: str) -> Iterable[str]:
+def modules_above(module: str) -> Iterable[str]:
     """The module itself, and every one it lies in."""
     parts = module.split(".")
     return (".".join(parts[:length]) for length in range(len(parts), 0, -1))
@@ -74,8 +75,9 @@ def regex_or_name_match(entries: Iterable[str]) -> IsExcluded:
     Source: vllm-project/vllm vllm/model_executor/layers/quantization/compressed_tensors/utils.py.
     """
     plain, patterns = _apart(entries, lambda entry: entry.startswith("re:"))
-    match = _any_of([entry[3:] for entry in patterns if _compiles(entry[3:])])
-    return lambda module: module in plain or match(module)
+    # One by one: an entry may set flags or name groups, which no joined pattern allows twice.
+    compiled = [match for entry in patterns if (match := _match(entry[3:])) is not None]
+    return lambda module: module in plain or any(match(module) for match in compiled)
 
 
 def substring_match(entries: Iterable[str]) -> IsExcluded:
@@ -88,16 +90,10 @@ def substring_match(entries: Iterable[str]) -> IsExcluded:
     return lambda module: any(entry in module for entry in wanted)
 
 
-def _any_of(patterns: list[str]) -> IsExcluded:
-    if not patterns:
-        return lambda _: False
-    compiled = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-    return lambda module: compiled.match(module) is not None
-
-
-def _compiles(pattern: str) -> bool:
+def _match(pattern: str) -> IsExcluded | None:
+    """The test on a name's start; None for a pattern that is none, which matches nothing."""
     try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
+        compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return None
+    return lambda module: compiled.match(module) is not None

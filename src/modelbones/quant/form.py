@@ -65,6 +65,11 @@ def base_of(weight: str) -> str:
     return weight[: -len("weight")] if weight.endswith(".weight") else f"{weight}_"
 
 
+def stored_name(weight: str, leaf: str) -> str:
+    """What a weight of this contract name is called where a form stores it as `leaf`."""
+    return weight if leaf == "weight" else base_of(weight) + leaf
+
+
 def same(shape: Shape) -> Shape:
     """One stored element for each logical one."""
     return shape

@@ -36,7 +36,9 @@ FORMS = (
     _form(SCHEME, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(blocks(*BLOCK),)), _INPUT),
     _form(PER_CHANNEL, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(per_row,)), _INPUT),
     _form(PER_TENSOR, Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(scalar, one)), _INPUT),
+    _form(SCHEME, Sidecar(leaf="scale_inv", dtypes=(DType.F32,), shapes=(blocks(*BLOCK),))),
 )
+"""The last is a stack of experts as transformers holds it: `gate_up_proj` and `gate_up_proj_scale_inv`."""
 SCHEMES = frozenset({SCHEME, PER_CHANNEL, PER_TENSOR})
 
 
@@ -45,7 +47,7 @@ def claims(quantization: Mapping[str, Any], *, place: str) -> Claim:
     block = quantization.get("weight_block_size")
     if not isinstance(block, list | tuple) or tuple(block) != BLOCK:
         raise UnknownSchemeError(place=place, scheme=f"fp8 with weight_block_size {block}", known=("fp8 [128, 128]",))
-    entries = quantization.get("modules_to_not_convert")
+    entries = quantization.get("modules_to_not_convert", quantization.get("ignored_layers"))
     excluded = ("lm_head",) if entries is None else listed(entries)
     return everything_but(component_match(excluded), schemes=frozenset({SCHEME}), place=place, entries=excluded)
 
@@ -68,5 +70,6 @@ RECIPE = Recipe(
     roles=frozenset({Role.EXPERTS, Role.SHARED_EXPERTS, Role.DENSE_MLP, Role.DSA}),
     skips=("kv_b_proj", "indexer."),
     declare=declare,
+    stack_form=FORMS[-1],
 )
 """What zai-org/GLM-5.3-Flash packs: every MLP, and of sparse attention all but `kv_b_proj` and the indexer."""

@@ -21,6 +21,7 @@ class Recipe:
         skips: Parts of a name that are left alone all the same.
         declare: Modules left unquantised -> the object that says so.
         key: The config key it stands under.
+        stack_form: How stacks of experts without ".weight" behind their names are stored, where that differs.
     """
 
     scheme: str
@@ -29,8 +30,15 @@ class Recipe:
     skips: tuple[str, ...]
     declare: Callable[[list[str]], dict[str, Any]]
     key: str = "quantization_config"
+    stack_form: Form | None = None
 
     def packs(self, pattern: TensorPattern) -> bool:
         """Whether the weights of `pattern` are packed."""
         is_meant = pattern.is_linear and pattern.role in self.roles
         return is_meant and not any(skip in pattern.name for skip in self.skips)
+
+    def form_of(self, pattern: TensorPattern) -> Form:
+        """How the weights of `pattern` are stored when they are packed."""
+        if self.stack_form is not None and not pattern.name.endswith(".weight"):
+            return self.stack_form
+        return self.form

@@ -8,7 +8,7 @@ from typing import Any
 
 from modelbones.dtypes import DType
 from modelbones.errors import UnknownSchemeError
-from modelbones.quant import fp8, mlx, mx, nvfp4, packed_int, producers
+from modelbones.quant import compressed, fp8, mlx, mx, nvfp4, packed_int, producers
 from modelbones.quant.claim import Claim, nothing_claimed
 from modelbones.quant.form import Form
 from modelbones.quant.recipe import Recipe
@@ -37,11 +37,11 @@ _CLAIMS: dict[str, Callable[..., Claim | None]] = {
     "modelopt": producers.modelopt,
     "modelopt_fp4": producers.modelopt,
     "modelopt_mixed": producers.modelopt,
-    "compressed-tensors": producers.compressed_tensors,
+    "compressed-tensors": compressed.claims,
     "quark": producers.quark,
     "mxfp4": mx.claims,
     "awq": producers.awq,
-    "gptq": producers.names_none,
+    "gptq": producers.gptq,
 }
 
 
@@ -78,8 +78,7 @@ def read_claim(quantization: Mapping[str, Any] | None, *, place: str) -> Claim |
     if method is None and isinstance(quantization.get("producer"), Mapping):
         method = quantization["producer"].get("name")
     if method is None and "bits" in quantization:
-        producers.mlx_quantization(quantization, place=place)
-        return None
+        return producers.mlx_quantization(quantization, place=place)
     reader = _CLAIMS.get(method) if isinstance(method, str) else None
     if reader is None:
         raise UnknownSchemeError(place=place, scheme=str(method), known=tuple(sorted(_CLAIMS)))

@@ -8,7 +8,7 @@ from math import prod
 
 from modelbones.dtypes import DType
 from modelbones.errors import UsageError
-from modelbones.quant.form import ShapeRule, base_of
+from modelbones.quant.form import ShapeRule, base_of, stored_name
 from modelbones.quant.recipe import Recipe
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import TensorPattern
@@ -44,9 +44,9 @@ def stored_as(name: str, pattern: TensorPattern, model_dtype: DType, recipe: Rec
     if recipe is None or not recipe.packs(pattern):
         yield Tensor(name, pattern.permitted.stored(model_dtype), pattern.shape)
         return
-    form = recipe.form
+    form = recipe.form_of(pattern)
     base = base_of(name)
-    yield Tensor(base + form.leaf, form.dtypes[0], _packed(name, pattern, form.shape, recipe))
+    yield Tensor(stored_name(name, form.leaf), form.dtypes[0], _packed(name, pattern, form.shape, recipe))
     for sidecar in form.sidecars:
         if sidecar.is_required:
             yield Tensor(base + sidecar.leaf, sidecar.dtypes[0], _packed(name, pattern, sidecar.shapes[0], recipe))
