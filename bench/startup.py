@@ -1,4 +1,4 @@
-"""Start-up: what `import modelbones`, `show` and `state` cost over a Python that does nothing.
+"""Start-up: what `import modelbones`, `show`, `state` and `plan` cost over a Python that does nothing.
 
     python bench/startup.py [--rounds N]
 
@@ -45,6 +45,8 @@ def commands(config: Path) -> dict[str, list[str]]:
         "show config.json --json": [*verb, "show", str(config), "--json"],
         "state config.json": [*verb, "state", str(config), "--context", "131072"],
         "state config.json --json": [*verb, "state", str(config), "--context", "131072", "--json"],
+        "plan config.json": [*verb, "plan", str(config), "--gpu", "8xH200", "--overhead", "10GiB"],
+        "plan config.json --json": [*verb, "plan", str(config), "--kv-memory", "45.07GiB", "--json"],
     }
 
 

@@ -169,3 +169,19 @@ def test_a_checkpoint_without_the_mtp_layer_is_planned_but_not_with_it(bf16: Pat
     assert drop(bf16, f"layers.{layers}.")
     assert run("plan", bf16, *NEEDS).code == 0
     assert run("plan", bf16, *NEEDS, "--spec", "mtp:1").code == 3
+
+
+def test_a_quantised_config_alone_fills_no_card_with_plain_weights(made: dict[str, Path], run: Cli) -> None:
+    """It once counted the published FP8 config's weights as bf16, twice what is stored, against the card."""
+    config = made["fp8"] / "config.json"
+    flags = ("--gpu", "96GiB", "--kv-memory", "10GiB")
+    ran = run("plan", config, *flags)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"modelbones: --scheme: found quantization_config in {config} and no weights; "
+        "expected to be told how they are stored; name it, or plan from the checkpoint\n"
+    )
+    for scheme in ("fp8", "none"):
+        assert run("plan", config, *flags, "--scheme", scheme).code == 0
+    assert run("plan", made["fp8"], *flags).code == 0
+    assert run("plan", config, "--kv-memory", "10GiB").code == 0

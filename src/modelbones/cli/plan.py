@@ -66,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheme",
         choices=schemes,
-        default="none",
         metavar="SCHEME",
         help=f"how weights are quantised: {', '.join(schemes)} (default: none)",
     )
@@ -99,6 +98,8 @@ def request_of(args: argparse.Namespace) -> PlanRequest:
     """The question the flags ask."""
     with open_model(args.model) as model:
         config, census = _read(args, model)
+    if census is None and args.gpu is not None:
+        _ensure_scheme(args, config)
     skeleton = build(config)
     name, version = args.engine
     gpu_count, gpu = (1, None) if args.gpu is None else parse_gpus(args.gpu)
@@ -128,9 +129,19 @@ def request_of(args: argparse.Namespace) -> PlanRequest:
         max_batched_tokens=args.max_batched_tokens,
         block_size=args.block_size,
         prefix_caching=args.prefix_caching == "on",
-        recipe=RECIPES.get(args.scheme),
+        recipe=RECIPES.get(args.scheme or "none"),
         census=census,
     )
+
+
+def _ensure_scheme(args: argparse.Namespace, config: ModelConfig) -> None:
+    """Refuse to fill a card with plain weights where the config says they are quantised."""
+    spoken = config.declared.quantization
+    if spoken and args.scheme is None:
+        raise UsageError(
+            f"--scheme: found {spoken[0][0]} in {args.model} and no weights; expected to be told how they are stored; "
+            "name it, or plan from the checkpoint"
+        )
 
 
 def _axes(args: argparse.Namespace, gpu: Gpu | None, gpu_count: int) -> dict[str, int]:
@@ -190,7 +201,7 @@ def _read(args: argparse.Namespace, model: Model) -> tuple[ModelConfig, Census |
         # A directory with a config and no weights yet is planned from its config.
         return config, None
     census = model.census()
-    if args.scheme != "none":
+    if args.scheme is not None:
         raise UsageError(f"--scheme: {args.model} is a checkpoint, whose headers say how it is stored; leave it out")
     errors = [finding for finding in census.findings if finding.severity is Severity.ERROR]
     if errors:
