@@ -107,6 +107,7 @@ MLX_FUSED: tuple[Move, ...] = (
         old=("self_attn.q_a_proj.weight", "self_attn.kv_a_proj_with_mqa.weight"),
         new="self_attn.qkv_a_proj.weight",
     ),
+    Stack(kind="switch_mlp", old=_GATE_UP, new="switch_mlp.gate_up_proj.weight"),
     Concat(kind="fused_gate_up", old=_GATE_UP, new="gate_up_proj.weight"),
     Concat(kind="fused_conv", old=_CONVS, new="self_attn.qkv_conv.conv.weight"),
     Reshape(kind="conv_axis", leaf="self_attn.qkv_conv.conv.weight", shape=_kernel_inside),

@@ -136,10 +136,11 @@ def _prefix(
 
 def _head(patterns: Patterns, tensors: Mapping[str, Stored]) -> str | None:
     """The head's stored name without its leaf, when it is not the published one."""
-    if not any(pattern.role is Role.LM_HEAD for pattern in patterns) or is_stored("lm_head.weight", tensors):
+    heads = [pattern.name for pattern in patterns if pattern.role is Role.LM_HEAD]
+    if not heads or any(is_stored(name, tensors) for name in heads):
         return None
-    stems = {name.rpartition(".")[0] for name in tensors if ".lm_head." in name}
-    return min((stem for stem in stems if stem.endswith(".lm_head")), key=len, default=None)
+    stems = {name.rpartition(".")[0] for name in tensors if "lm_head." in name}
+    return min((stem for stem in stems if stem == "lm_head" or stem.endswith(".lm_head")), key=len, default=None)
 
 
 def _speaks_for(change: Change, tensors: Mapping[str, Stored]) -> bool:
