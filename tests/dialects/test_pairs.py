@@ -28,8 +28,8 @@ def test_what_is_written_is_complete_in_every_scheme_that_can_be_written(preset:
     for scheme in SCHEMES:
         try:
             stores = stored(preset, dialect, scheme)
-        except UsageError as refusal:
-            assert "which it cannot pack; expected whole groups of the layout it packs" in str(refusal)
+        except UsageError:
+            assert scheme != "none"
             continue
         result = held(preset, stores, declared(preset, scheme))
         errors = [finding for finding in said(result) if finding[0] == "error"]

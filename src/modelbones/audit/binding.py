@@ -6,24 +6,30 @@ share one `Stored`, so each kind is judged once a pattern and remembered by iden
 
 from __future__ import annotations
 
+from itertools import islice
+
 from modelbones.audit.bound import PLAIN, Bound, Clash, Want, Wrong
 from modelbones.audit.forms import (
+    Favoured,
     accepts_sidecar,
     accepts_weight,
     base_of,
     beside,
     choose,
+    either,
+    form_of,
     judge_sidecar,
     leaf_of,
     types_beside,
+    types_of,
     weight_of,
 )
 from modelbones.checkpoint.census import Census
 from modelbones.checkpoint.stored import Stored
 from modelbones.findings import Code
 from modelbones.quant.claim import Claim
-from modelbones.quant.form import Form
-from modelbones.quant.registry import FORMS, PACKED_LEAVES, forms_stored_as
+from modelbones.quant.form import Form, Shape
+from modelbones.quant.registry import PACKED_LEAVES, forms_stored_as
 from modelbones.tensors import EXPERT, TensorPattern
 
 Wants = tuple[frozenset[str], ...]
@@ -41,6 +47,8 @@ class Binder:
 
     def __init__(self, census: Census, lost: frozenset[str], claims: tuple[Claim, ...]) -> None:
         self.left = dict(census.tensors)
+        self._stored = census.tensors
+        self._siblings: tuple[Form, ...] | None = None
         self.lost = lost
         self.claims = claims
         self._tells_experts_apart = any(claim.tells_experts_apart for claim in claims)
@@ -52,6 +60,7 @@ class Binder:
         bound = Bound(pattern)
         judged: dict[int, str | Form | Wrong] = {}
         self._right.clear()
+        self._siblings = None
         take, lost, plain_bytes = self.left.pop, self.lost, 0
         is_each = self._tells_experts_apart and pattern.num_experts > 0
         for layer in pattern.layers or (None,):
@@ -105,20 +114,31 @@ class Binder:
 
     def _judge_packed(self, pattern: TensorPattern, name: str, stored: Stored, wants: Wants) -> Form | Wrong:
         """How a tensor is packed that has no type of a plain one."""
-        leaf = leaf_of(name) if pattern.is_packable else ""
-        forms = forms_stored_as(leaf, stored.dtype)
-        likely = choose(self.left, name, stored, forms, pattern.shape)
-        if not likely:
-            likely = tuple(form for form in forms if any(form.scheme in wanted for wanted in wants))
-        likely = likely or tuple(form for form in forms if self._is_sidecar_lost(name, form))
-        if not likely:
-            types = types_beside(name, self.left) or _types(pattern, leaf)
-            return Wrong(Code.DTYPE, name, stored.dtype.value, types)
-        fitting = [form for form in likely if form.shape(pattern.shape) == stored.shape]
-        if fitting:
-            return fitting[0]
-        expected = likely[0].shape(pattern.shape) or pattern.shape
-        return Wrong(Code.SHAPE, name, f"shape {list(stored.shape)}", f"{list(expected)}")
+        leaf, logical = leaf_of(name), pattern.shape
+        best: Form | None = None
+        if pattern.is_packable:
+            favoured = Favoured(frozenset().union(*wants), self._sibling(pattern))
+            best = choose(self.left, name, stored, logical, favoured) or self._alone(name, stored, logical, favoured)
+        if best is None:
+            return Wrong(Code.DTYPE, name, stored.dtype.value, types_beside(name, self.left) or types_of(pattern, leaf))
+        if stored.dtype not in best.dtypes:
+            return Wrong(Code.DTYPE, name, stored.dtype.value, either(best.dtypes))
+        if best.shape(logical) == stored.shape:
+            return best
+        return Wrong(Code.SHAPE, name, f"shape {list(stored.shape)}", f"{list(best.shape(logical) or logical)}")
+
+    def _alone(self, name: str, stored: Stored, logical: Shape, favoured: Favoured) -> Form | None:
+        """How a weight is packed that nothing stands beside: a claim, its siblings or a lost file may tell."""
+        forms = forms_stored_as(leaf_of(name), stored.dtype)
+        told = [form for form in forms if not all(favoured.lacks(form)) or self._is_sidecar_lost(name, form)]
+        return min(told, key=lambda form: (favoured.lacks(form), form.shape(logical) != stored.shape), default=None)
+
+    def _sibling(self, pattern: TensorPattern) -> Form | None:
+        """The form of the first tensor of `pattern` that is packed and right."""
+        if self._siblings is None:
+            found = (form_of(self._stored, name, pattern.shape) for name in pattern.names())
+            self._siblings = tuple(islice((form for form in found if form is not None), 1))
+        return self._siblings[0] if self._siblings else None
 
     def _settle(self, bound: Bound, name: str, stored: Stored, how: str | Form | Wrong, wants: Wants) -> None:
         """Everything but a plain weight that is meant to be plain."""
@@ -144,10 +164,9 @@ class Binder:
         """A weight in `form`, or in a sister of it that what stands beside it speaks for."""
         wrong = self._sidecar_faults(bound, name, form)
         if wrong:
-            forms = forms_stored_as(form.leaf, stored.dtype)
-            likely = choose(self.left, name, stored, forms, bound.pattern.shape)
-            if likely and likely[0] is not form and likely[0].shape(bound.pattern.shape) == stored.shape:
-                form = likely[0]
+            again = self._judge_packed(bound.pattern, name, stored, wants)
+            if isinstance(again, Form) and again is not form:
+                form = again
                 wrong = self._sidecar_faults(bound, name, form)
         nbytes = stored.nbytes + self._take_sidecars(bound, name, form)
         if wrong:
@@ -267,12 +286,3 @@ def _add_plain(bound: Bound, nbytes: int) -> None:
     bound.nbytes += nbytes
     bound.schemes[PLAIN] += counted
     bound.scheme_bytes[PLAIN] += nbytes
-
-
-def _types(pattern: TensorPattern, leaf: str) -> str:
-    """The element types a tensor of `pattern` may have under this leaf."""
-    permitted = pattern.permitted
-    types = (*permitted.dtypes, *permitted.risky)
-    if leaf in PACKED_LEAVES:
-        types = tuple(dict.fromkeys(dtype for form in FORMS if form.leaf == leaf for dtype in form.dtypes))
-    return " or ".join(dtype.value for dtype in types)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from modelbones.audit.bound import Wrong
 from modelbones.checkpoint.stored import Stored
+from modelbones.dtypes import DType
 from modelbones.findings import Code
-from modelbones.quant.form import Form, Shape, Sidecar
+from modelbones.quant.form import Form, Shape, Sidecar, stored_name
 from modelbones.quant.form import base_of as base_of_weight
 from modelbones.quant.registry import FORMS, PACKED_LEAVES, SIDECAR_LEAVES
 from modelbones.tensors import TensorPattern
@@ -43,28 +45,68 @@ def beside(left: Mapping[str, Stored], name: str) -> list[str]:
     return [base + leaf for leaf in sorted(SIDECAR_LEAVES) if base + leaf in left]
 
 
-def choose(
-    left: Mapping[str, Stored], name: str, stored: Stored, forms: tuple[Form, ...], logical: Shape
-) -> tuple[Form, ...]:
-    """`forms` that this weight may be in, the best first; empty when no sidecar speaks for any."""
-    base = base_of(name)
+class Favoured(NamedTuple):
+    """What decides between forms that are equally likely.
+
+    Attributes:
+        schemes: What the claims say of this weight.
+        sibling: How the others of its kind are stored.
+    """
+
+    schemes: frozenset[str]
+    sibling: Form | None
+
+    def lacks(self, form: Form) -> tuple[bool, bool]:
+        """Whether each of them is silent about `form`; less is better."""
+        return form.scheme not in self.schemes, form is not self.sibling
+
+
+def choose(left: Mapping[str, Stored], name: str, stored: Stored, logical: Shape, favoured: Favoured) -> Form | None:
+    """The form this weight is in most likely; None when no sidecar speaks for any.
+
+    Best is what leaves least to be wrong; then what is favoured; then the form whose shapes
+    are right, since they tell more than types.
+    """
+    base, leaf = base_of(name), leaf_of(name)
     ranked = []
-    for order, form in enumerate(forms):
-        there = [sidecar for sidecar in form.sidecars if base + sidecar.leaf in left]
-        if not any(sidecar.is_required for sidecar in there):
+    for order, form in enumerate(form for form in FORMS if form.leaf == leaf):
+        there = [(sidecar, left[base + sidecar.leaf]) for sidecar in form.sidecars if base + sidecar.leaf in left]
+        if not any(sidecar.is_required for sidecar, _ in there):
             continue
-        lacking = sum(sidecar.is_required and sidecar not in there for sidecar in form.sidecars)
-        unfit = sum(judge_sidecar(sidecar, "", left[base + sidecar.leaf], logical) is not None for sidecar in there)
-        misshaped = form.shape(logical) != stored.shape
-        ranked.append((lacking + unfit + misshaped, order, form))
-    return tuple(form for _, _, form in sorted(ranked, key=lambda entry: entry[:2]))
+        lacking = sum(sidecar.is_required for sidecar in form.sidecars) - sum(s.is_required for s, _ in there)
+        types = (stored.dtype not in form.dtypes) + sum(found.dtype not in each.dtypes for each, found in there)
+        misfits = sum(not each.fits(logical, found.shape) for each, found in there)
+        shapes = (form.shape(logical) != stored.shape) + misfits
+        ranked.append((lacking + types + shapes, favoured.lacks(form), shapes, order, form))
+    return min(ranked, key=lambda entry: entry[:-1])[-1] if ranked else None
+
+
+def form_of(tensors: Mapping[str, Stored], weight: str, logical: Shape) -> Form | None:
+    """The form a weight is stored in when nothing about it is wrong; None when it is plain, absent or wrong."""
+    for leaf in (WEIGHT, *PACKED_LEAVES):
+        name = stored_name(weight, leaf)
+        stored = tensors.get(name)
+        if stored is None:
+            continue
+        form = choose(tensors, name, stored, logical, Favoured(frozenset(), None))
+        if form is None or stored.dtype not in form.dtypes or form.shape(logical) != stored.shape:
+            continue
+        sidecars = [(sidecar, tensors.get(base_of(name) + sidecar.leaf)) for sidecar in form.sidecars]
+        if all(_is_right(sidecar, found, logical) for sidecar, found in sidecars):
+            return form
+    return None
+
+
+def _is_right(sidecar: Sidecar, found: Stored | None, logical: Shape) -> bool:
+    if found is None:
+        return not sidecar.is_required
+    return judge_sidecar(sidecar, "", found, logical) is None
 
 
 def judge_sidecar(sidecar: Sidecar, name: str, stored: Stored, logical: Shape) -> Wrong | None:
     """What is wrong with a sidecar of a weight of shape `logical`; None when nothing is."""
     if stored.dtype not in sidecar.dtypes:
-        types = " or ".join(dtype.value for dtype in sidecar.dtypes)
-        return Wrong(Code.DTYPE, name, stored.dtype.value, types)
+        return Wrong(Code.DTYPE, name, stored.dtype.value, either(sidecar.dtypes))
     if not sidecar.fits(logical, stored.shape):
         shapes = dict.fromkeys(str(list(shape)) for rule in sidecar.shapes if (shape := rule(logical)) is not None)
         return Wrong(Code.SHAPE, name, f"shape {list(stored.shape)}", " or ".join(shapes))
@@ -99,3 +141,17 @@ def types_beside(name: str, left: Mapping[str, Stored]) -> str:
         for dtype in form.dtypes
     }
     return " or ".join(types)
+
+
+def types_of(pattern: TensorPattern, leaf: str) -> str:
+    """The element types a tensor of `pattern` may have under this leaf."""
+    permitted = pattern.permitted
+    types = (*permitted.dtypes, *permitted.risky)
+    if leaf in PACKED_LEAVES:
+        types = tuple(dict.fromkeys(dtype for form in FORMS if form.leaf == leaf for dtype in form.dtypes))
+    return either(types)
+
+
+def either(types: Iterable[DType]) -> str:
+    """Element types in words."""
+    return " or ".join(dtype.value for dtype in types)

@@ -19,8 +19,8 @@ GROUPS = (64, 128, 32)
 _FACTORS = (DType.BF16, DType.F16, DType.F32)
 
 
-def _affine(bits: int) -> Form:
-    shapes = tuple(per_group(group) for group in GROUPS)
+def _affine(bits: int, group: int) -> Form:
+    shapes = (per_group(group),)
     return Form(
         scheme=AFFINE,
         dtypes=(DType.U32,),
@@ -39,7 +39,7 @@ def _mx(bits: int, group: int) -> Form:
 
 
 FORMS = (
-    *(_affine(bits) for bits in (4, 8, 6, 5, 3, 2)),
+    *(_affine(bits, group) for group in GROUPS for bits in (4, 8, 6, 5, 3, 2)),
     _mx(4, 32),
     _mx(8, 32),
     _mx(4, 16),

@@ -35,12 +35,14 @@ def _words(bits: int) -> ShapeRule:
     return shape
 
 
-def _zero_points(bits: int, group: int) -> ShapeRule:
+def _zero_points(bits: int, group: int | None) -> ShapeRule:
+    """Packed along the rows, one for each group; for each row where there are no groups."""
+
     def shape(logical: Shape) -> Shape | None:
-        if len(logical) < 2 or logical[-1] % group:
+        if len(logical) < 2 or (group is not None and logical[-1] % group):
             return None
         *lead, rows, columns = logical
-        return (*lead, ceil_div(rows, 32 // bits), columns // group)
+        return (*lead, ceil_div(rows, 32 // bits), 1 if group is None else columns // group)
 
     return shape
 
@@ -53,15 +55,16 @@ def _columns(logical: Shape) -> Shape:
     return logical[-1:]
 
 
-def _pack(scheme: str, bits: int) -> Form:
-    zero_points = tuple(_zero_points(bits, group) for group in GROUPS)
+def _pack(scheme: str, bits: int, group: int | None) -> Form:
+    scales = per_row if group is None else per_group(group)
+    zero_points = (_zero_points(bits, group),)
     return Form(
         scheme=scheme,
         leaf="weight_packed",
         dtypes=(DType.I32,),
         shape=_words(bits),
         sidecars=(
-            Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(*(per_group(group) for group in GROUPS), per_row)),
+            Sidecar(leaf="weight_scale", dtypes=_FACTORS, shapes=(scales,)),
             Sidecar(leaf="weight_shape", dtypes=(DType.I64, DType.I32), shapes=(_two,)),
             Sidecar(leaf="weight_zero_point", dtypes=(DType.I32,), shapes=zero_points, is_required=False),
             Sidecar(leaf="weight_g_idx", dtypes=(DType.I32,), shapes=(_columns,), is_required=False),
@@ -80,32 +83,32 @@ def _turned(rows_per: int, columns_per: int) -> ShapeRule:
     return shape
 
 
-def _classic(scheme: str, *, weight: ShapeRule, zeros_per: int) -> Form:
-    groups = GROUPS
+def _classic(scheme: str, *, weight: ShapeRule, zeros_per: int, group: int) -> Form:
     return Form(
         scheme=scheme,
         leaf="qweight",
         dtypes=(DType.I32,),
         shape=weight,
         sidecars=(
-            Sidecar(
-                leaf="scales",
-                dtypes=(DType.F16, DType.BF16, DType.F32),
-                shapes=tuple(_turned(group, 1) for group in groups),
-            ),
-            Sidecar(leaf="qzeros", dtypes=(DType.I32,), shapes=tuple(_turned(group, zeros_per) for group in groups)),
+            Sidecar(leaf="scales", dtypes=(DType.F16, DType.BF16, DType.F32), shapes=(_turned(group, 1),)),
+            Sidecar(leaf="qzeros", dtypes=(DType.I32,), shapes=(_turned(group, zeros_per),)),
             Sidecar(leaf="g_idx", dtypes=(DType.I32,), shapes=(_columns,), is_required=False),
         ),
     )
 
 
-FORMS = (
-    _pack(INT4, 4),
-    _pack(INT8, 8),
-    _classic(GPTQ4, weight=_turned(8, 1), zeros_per=8),
-    _classic(GPTQ8, weight=_turned(4, 1), zeros_per=4),
-    _classic(AWQ, weight=_turned(1, 8), zeros_per=8),
-)
+def _of_group(group: int) -> tuple[Form, ...]:
+    return (
+        _pack(INT4, 4, group),
+        _pack(INT8, 8, group),
+        _classic(GPTQ4, weight=_turned(8, 1), zeros_per=8, group=group),
+        _classic(GPTQ8, weight=_turned(4, 1), zeros_per=4, group=group),
+        _classic(AWQ, weight=_turned(1, 8), zeros_per=8, group=group),
+    )
+
+
+FORMS = (*(form for group in GROUPS for form in _of_group(group)), _pack(INT4, 4, None), _pack(INT8, 8, None))
+"""One for each group size, so that what stands beside a weight has one size in all of it."""
 
 
 def declare(excluded: list[str], *, bits: int) -> dict[str, Any]:
