@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import BinaryIO
 from zlib import crc32
@@ -49,9 +51,25 @@ def _chunks(nbytes: int) -> Iterator[int]:
         yield min(_CHUNK, nbytes - start)
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Signals wait: what a handler raises inside an extension's first call can be lost there."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _random(seed: int) -> Writer:
     try:
-        import numpy as np
+        with _signals_held():
+            import numpy as np
+
+            np.random.default_rng([0, 0]).normal(size=1)
     except ImportError:
         raise UsageError(
             "--fill random: numpy is not installed; expected it for random numbers; pip install 'modelbones[state]'"
