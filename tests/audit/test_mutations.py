@@ -235,3 +235,23 @@ def test_a_packed_weight_stored_plain_beside_its_sidecars_is_one_error(
         assert found == [("dtype", weight)]
     else:
         assert {code for code, _ in found} == {"scale"}
+
+
+def test_at_full_size_one_fault_of_the_nvfp4_release_is_one_error() -> None:
+    from tests.variants import experts_of, nvfp4
+    from tests.variants import packed as pack
+
+    full = pack(nvfp4, experts_of(*range(3, 46)))
+    assert len(full) == 113_074
+    weight = f"{release.LAYERS}20.mlp.experts.77.down_proj.weight"
+    changes: list[tuple[Stores, tuple[str, str]]] = [
+        (without(full, weight), ("scale", weight)),
+        (without(full, f"{weight}_scale_2"), ("scale", f"{weight}_scale_2")),
+        ({**full, weight: ("F8_E4M3", full[weight][1])}, ("dtype", weight)),
+        ({**full, f"{weight}_scale": ("F8_E4M3", (128, 4096))}, ("shape", f"{weight}_scale")),
+        ({**without(full, f"{weight}_scale"), "x": full[f"{weight}_scale"]}, ("renamed", f"{weight}_scale")),
+    ]
+    for stores, wanted in changes:
+        result = judge(stores, quantization={"bits": 4})
+        assert [(code, name) for _, code, name in said(result)] == [wanted]
+        assert not result.is_complete
