@@ -19,6 +19,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.oracle
 
 NAMES = (
+    "glm-5.3-flash",
     "kimi-linear-48b",
     "deepseek-coder-v2",
     "deepseek-v3",
@@ -45,8 +46,12 @@ def _model(config: dict[str, Any], folder: Path) -> Any:
     model_type = {"kimi_k2": "deepseek_v3"}.get(config["model_type"], config["model_type"])
     torch.manual_seed(0)
     typed = transformers.AutoConfig.for_model(model_type, **words)
-    transformers.AutoModelForCausalLM.from_config(typed, dtype=torch.bfloat16).save_pretrained(folder)
-    return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+    auto = transformers.AutoModelForCausalLM
+    if "vision_config" in config and model_type == "glm5_next":
+        # Only the multimodal class has a head.
+        auto = transformers.AutoModelForImageTextToText
+    auto.from_config(typed, dtype=torch.bfloat16).save_pretrained(folder)
+    return auto.from_pretrained(folder, dtype=torch.bfloat16).eval()
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -77,7 +82,7 @@ def _ours(skeleton: Skeleton, tokens: int, **kind: Any) -> list[int]:
 def test_each_layer_of_a_dynamic_cache_holds_what_its_layout_says(name: str, tmp_path: Path) -> None:
     config = _tiny(name)
     model, skeleton = _model(config, tmp_path), build(read_config(config))
-    cache = transformers.DynamicCache(config=model.config)
+    cache = transformers.DynamicCache(config=model.config.get_text_config())
     tokens = torch.randint(3, 200, (1, 141))
     with torch.no_grad():
         # A prompt, then one token at a time over the end of two pools of four and of one of 128.
@@ -90,7 +95,7 @@ def test_each_layer_of_a_dynamic_cache_holds_what_its_layout_says(name: str, tmp
 def test_each_layer_of_a_static_cache_holds_what_its_layout_says(name: str, tmp_path: Path) -> None:
     config = _tiny(name)
     model, skeleton = _model(config, tmp_path), build(read_config(config))
-    cache = transformers.StaticCache(config=model.config, max_cache_len=32)
+    cache = transformers.StaticCache(config=model.config.get_text_config(), max_cache_len=32)
     with torch.no_grad():
         model(torch.randint(3, 200, (1, 5)), past_key_values=cache, use_cache=True)
     assert [_held(layer) for layer in cache.layers] == _ours(skeleton, 5, cache=CacheClass.STATIC, max_cache_len=32)
