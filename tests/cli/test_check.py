@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from modelbones.cli import main
 from tests.cli.running import Cli, rewrite_config, rewrite_text_config
 
 
@@ -256,3 +257,21 @@ def test_text_says_the_verdict_and_why_each_finding_matters(bf16: Path, run: Cli
     assert "  verdict     incomplete; 1 error" in ran.out
     assert "error: missing" in ran.out
     assert "Why it matters: engines stop here" in ran.out
+
+
+def test_a_preset_alone_has_no_checkpoint_to_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "glm-5.3-flash"]) == 2
+    assert capsys.readouterr().err == (
+        "modelbones: glm-5.3-flash: found a preset, which has no checkpoint; expected one; "
+        "name its directory, or make one: modelbones synth glm-5.3-flash OUT\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["show", "check", "state"])
+def test_a_gguf_file_is_named_as_what_it_is(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
+    assert main([verb, str(tmp_path / "model.gguf")]) == 3
+    assert capsys.readouterr().err == (
+        f"modelbones: {tmp_path}/model.gguf: a GGUF file, whose header is not read yet; "
+        "name the safetensors checkpoint it was made from\n"
+    )

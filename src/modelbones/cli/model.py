@@ -39,11 +39,23 @@ class LocalModel:
 
     def config(self) -> ModelConfig:
         """The config MODEL is, or has."""
+        self._ensure_readable()
         return read_config(self._source)
+
+    def _ensure_readable(self) -> None:
+        if self._path.suffix.lower() == ".gguf" and self._path.is_file():
+            found, fix = "a GGUF file, whose header is not read yet", "name the safetensors checkpoint it was made from"
+            raise SourceError(place=self._source, found=found, fix=fix)
 
     def config_of_checkpoint(self) -> ModelConfig:
         """The config that stands beside the weights MODEL names."""
         path = self._path
+        self._ensure_readable()
+        if self._source in preset_names() and not os.path.lexists(self._source):
+            raise UsageError(
+                f"{self._source}: found a preset, which has no checkpoint; expected one; "
+                f"name its directory, or make one: modelbones synth {self._source} OUT"
+            )
         try:
             if path.is_dir():
                 return read_config(path)

@@ -194,7 +194,8 @@ def state_blocks(report: StateReport) -> tuple[Block, ...]:
         blocks.append(_per_rank(report, report.ranks))
     if report.engine is not None:
         blocks.append(_engine(report.engine))
-    blocks.append(_left_out(report))
+    if report.uncounted:
+        blocks.append(_left_out(report))
     blocks.append(_safety(report))
     return tuple(blocks)
 
