@@ -58,7 +58,6 @@ def published_skeleton() -> Skeleton:
     return build(read_mapping(preset("glm-5.3-flash"), place=PLACE))
 
 
-@cache
 def tiny_config() -> dict[str, Any]:
     """Its config, shrunk."""
     from modelbones.families.glm5_next.tiny import tiny
