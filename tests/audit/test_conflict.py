@@ -110,7 +110,6 @@ def test_without_a_claim_a_weight_without_its_scale_is_one_finding_and_leaves_th
         ({"quant_method": "gptq", "bits": 3}, "gptq of 3 bits"),
         ({}, "None"),
         ({"quant_method": "exl3"}, "exl3"),
-        ({**FP8_QUANTIZATION, "weight_block_size": None}, "fp8 with weight_block_size None"),
         ({**FP8_QUANTIZATION, "weight_block_size": [1, 128]}, "fp8 with weight_block_size [1, 128]"),
     ],
 )
@@ -122,7 +121,13 @@ def test_a_scheme_that_cannot_be_judged_is_refused_by_name(quantization: dict[st
     assert str(caught.value).endswith("; no verdict is given on a scheme that cannot be judged")
 
 
-def test_fp8_without_blocks_is_refused_by_name() -> None:
+def test_fp8_without_a_block_size_claims_a_factor_for_each_tensor_or_row() -> None:
+    """Block factors under such a claim, or none at all, contradict it; one factor a tensor does not."""
     per_tensor = {key: value for key, value in FP8_QUANTIZATION.items() if key != "weight_block_size"}
-    with pytest.raises(UnknownSchemeError):
-        judge(PLAIN, tiny_config(), quantization=per_tensor)
+    name = f"{release.LAYERS}0.mlp.up_proj.weight"
+    others = [each.removesuffix(".weight") for each in PLAIN if each != name]
+    claim = {**per_tensor, "modules_to_not_convert": others}
+    one_factor = {**PLAIN, name: ("F8_E4M3", PLAIN[name][1]), f"{name}_scale": ("F32", ())}
+    assert judge(one_factor, tiny_config(), quantization=claim).findings == ()
+    (conflict,) = judge(PLAIN, tiny_config(), quantization=claim).findings
+    assert (conflict.code.value, conflict.name) == ("quant_conflict", name)

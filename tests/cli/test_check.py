@@ -168,7 +168,7 @@ def test_another_config_can_be_held_against_a_checkpoint(bf16: Path, made: dict[
     [
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 'unknown quantisation scheme "bitsandbytes"'),
         ({"quant_method": "exl3"}, 'unknown quantisation scheme "exl3"'),
-        ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8"),
+        ({"quant_method": "fp8", "weight_block_size": [64, 64]}, "fp8 with weight_block_size [64, 64]"),
         ({"quant_method": ["fp8"]}, "unknown quantisation scheme"),
     ],
 )

@@ -434,3 +434,11 @@ def test_whatever_a_config_says_is_read_or_refused_in_our_words(method: Any, wor
         for name in (f"{EXPERT}.weight", "lm_head.weight", "model.layers.0.self_attn.q_proj.weight"):
             assert claim.wanted(name) <= {PLAIN, *claim.schemes}
         assert isinstance(claim.scheme, str)
+
+
+def test_modelopt_that_quantises_the_kv_cache_alone_claims_no_weight() -> None:
+    claim = read_claim(
+        {"quant_method": "modelopt", "quant_algo": None, "kv_cache_quant_algo": "FP8"}, place="config.json"
+    )
+    assert claim is not None
+    assert claim.wanted("model.layers.0.mlp.up_proj.weight") == frozenset()

@@ -43,13 +43,18 @@ SCHEMES = frozenset({SCHEME, PER_CHANNEL, PER_TENSOR})
 
 
 def claims(quantization: Mapping[str, Any], *, place: str) -> Claim:
-    """What a `quantization_config` of method fp8 says; blocks other than 128 x 128 are unknown."""
+    """What a `quantization_config` of method fp8 says.
+
+    Without a block size one factor scales a tensor or a row; blocks other than 128 x 128 are
+    unknown. Source: vllm-project/vllm vllm/model_executor/layers/quantization/fp8.py::Fp8Config.
+    """
     block = quantization.get("weight_block_size")
-    if not isinstance(block, list | tuple) or tuple(block) != BLOCK:
+    schemes = frozenset({PER_TENSOR, PER_CHANNEL}) if block is None else frozenset({SCHEME})
+    if block is not None and (not isinstance(block, list | tuple) or tuple(block) != BLOCK):
         raise UnknownSchemeError(place=place, scheme=f"fp8 with weight_block_size {block}", known=("fp8 [128, 128]",))
     entries = quantization.get("modules_to_not_convert", quantization.get("ignored_layers"))
     excluded = ("lm_head",) if entries is None else listed(entries)
-    return everything_but(component_match(excluded), schemes=frozenset({SCHEME}), place=place, entries=excluded)
+    return everything_but(component_match(excluded), schemes=schemes, place=place, entries=excluded)
 
 
 def declare(excluded: list[str]) -> dict[str, Any]:

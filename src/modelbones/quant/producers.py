@@ -7,7 +7,7 @@ from typing import Any
 
 from modelbones.errors import UnknownSchemeError
 from modelbones.quant import fp8, mlx, mx, nvfp4, packed_int
-from modelbones.quant.claim import NOTHING, Claim, everything_but, names_experts, what_is_stored
+from modelbones.quant.claim import NOTHING, Claim, everything_but, names_experts, nothing_claimed, what_is_stored
 from modelbones.quant.compressed import groups as _groups
 from modelbones.quant.exclusions import (
     listed,
@@ -38,6 +38,9 @@ def modelopt(quantization: Mapping[str, Any], *, place: str) -> Claim:
     """
     inner = quantization.get("quantization")
     words = inner if isinstance(inner, Mapping) else quantization
+    if words.get("quant_algo") is None and (words.get("kv_cache_quant_algo") or words.get("kv_cache_scheme")):
+        # Only the KV cache is quantised.
+        return nothing_claimed(place)
     schemes = _algorithm(words.get("quant_algo"), place)
     entries = (*listed(words.get("ignore")), *listed(words.get("exclude_modules")))
     layers = words.get("quantized_layers")
