@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from modelbones.audit import Audit
 from modelbones.findings import Code, Severity
+from modelbones.tensors import Group
 from tests import release
 from tests.audit.stores import judge, only_error, quantised, said, tiny_config
 from tests.release import Stores
+from tests.variants import transformers_names
 
 TINY_BF16 = release.bf16(release.TINY)
 TINY_FP8 = release.fp8(release.TINY)
@@ -194,3 +196,24 @@ def test_at_full_size_one_fault_is_one_error(scheme: str, name: str) -> None:
         error = only_error(result)
         assert (error.code, error.name) == (code, subject)
         assert result.is_complete == (code is Code.UNEXPECTED)
+
+
+def test_one_conv_with_its_axis_moved_is_one_shape_fault_and_no_dialect() -> None:
+    """Bug: one conv of one layer in MLX's order made all others the wrong ones."""
+    name = f"{release.LAYERS}0.self_attn.q_conv1d.weight"
+    stores = release.bf16(release.TINY)
+    dtype, (channels, one, kernel) = stores[name]
+    error = only_error(judge({**stores, name: (dtype, (channels, kernel, one))}, tiny_config()))
+    assert (error.code.value, error.name) == ("shape", name)
+
+
+def test_stacked_experts_turned_in_every_layer_are_a_spelling() -> None:
+    """Some writers store a stack as [experts, in, out], where transformers has [experts, out, in]: 42 routed layers."""
+    stores = {
+        name: (dtype, (shape[0], shape[2], shape[1]) if name.endswith("experts.down_proj") else shape)
+        for name, (dtype, shape) in transformers_names(release.bf16()).items()
+    }
+    result = judge(stores)
+    assert result.groups[Group.TRUNK].verdict.value == "complete"
+    renamed = next(finding for finding in result.findings if finding.code.value == "renamed")
+    assert renamed.detail["kinds"]["turned_experts"] == 42  # type: ignore[index]

@@ -68,6 +68,16 @@ def _broadcast(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1, 1, shape[0], 1) if len(shape) == 1 else shape
 
 
+def _turned(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A stack of matrices, each with rows and columns in the other's place."""
+    return (shape[0], shape[2], shape[1]) if len(shape) == 3 else shape
+
+
+TURNED_EXPERTS: tuple[Move, ...] = tuple(
+    Reshape(kind="turned_experts", leaf=f"experts.{leaf}", shape=_turned) for leaf in ("gate_up_proj", "down_proj")
+)
+"""gpt-oss stacks its experts `[experts, in, out]`, most others `[experts, out, in]`; converters do either."""
+
 DECAY_SHAPES: tuple[Move, ...] = (
     Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=_bare),
     Reshape(kind="decay_shape", leaf="self_attn.A_log", shape=_broadcast),
@@ -140,6 +150,6 @@ MOVES: tuple[tuple[str, Move], ...] = (
     *((TRANSFORMERS.name, move) for move in TRANSFORMERS.moves),
     *((MLX.name, move) for move in (*MLX.moves, *MLX_FUSED)),
     *((SPLIT.name, move) for move in SPLIT.moves),
-    *((TRANSFORMERS.name, move) for move in DECAY_SHAPES),
+    *((TRANSFORMERS.name, move) for move in (*DECAY_SHAPES, *TURNED_EXPERTS)),
 )
 """Every move there is, with the writer it tells of, in the order they are looked for."""

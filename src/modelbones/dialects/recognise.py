@@ -146,14 +146,16 @@ def _head(patterns: Patterns, tensors: Mapping[str, Stored]) -> str | None:
 def _speaks_for(change: Change, tensors: Mapping[str, Stored]) -> bool:
     """Whether what is stored is the new spelling rather than the old one."""
     if {pattern.name for pattern in change.old} == {pattern.name for pattern in change.new}:
-        return any(_has_shape(pattern, tensors) for pattern in change.new)
+        # One tensor in the other order is a fault of its own; a spelling is what most have.
+        return _shaped(change.new, tensors) > _shaped(change.old, tensors)
     new = sum(_count(pattern, tensors) for pattern in change.new)
     return bool(new) and not any(_count(pattern, tensors) for pattern in change.old)
 
 
-def _has_shape(pattern: TensorPattern, tensors: Mapping[str, Stored]) -> bool:
-    stored = (tensors.get(name) for name in _firsts(pattern))
-    return any(found is not None and found.shape == pattern.shape for found in stored)
+def _shaped(patterns: Patterns, tensors: Mapping[str, Stored]) -> int:
+    """Stored tensors that have their pattern's shape."""
+    stored = ((tensors.get(name), pattern.shape) for pattern in patterns for name in _firsts(pattern))
+    return sum(found is not None and found.shape == shape for found, shape in stored)
 
 
 def _firsts(pattern: TensorPattern) -> Iterator[str]:
