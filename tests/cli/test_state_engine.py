@@ -21,7 +21,7 @@ METRALE_GIB = ("0.2020", "0.6534", "2.2013", "4.2652", "16.6482")
 TRANSFORMERS_GIB = ("0.2036", "0.6553", "2.2042", "4.2694", "16.6605")
 
 
-@pytest.mark.parametrize(("length", "gib"), zip(LENGTHS, METRALE_GIB, strict=True))
+@pytest.mark.parametrize(("length", "gib"), list(zip(LENGTHS, METRALE_GIB, strict=True)))
 def test_metrale_takes_147_619_840_bytes_and_16_907_a_token(length: int, gib: str, run: Cli) -> None:
     """34 KDA slots of 4,194,304 + 147,456 bytes; 11 layers of 1,024 + 513 bytes a token."""
     found = engine(run, "glm-5.3-flash", "--engine", "metrale", "--context", length)
@@ -33,7 +33,7 @@ def test_metrale_takes_147_619_840_bytes_and_16_907_a_token(length: int, gib: st
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "static"])
-@pytest.mark.parametrize(("length", "gib"), zip(LENGTHS, TRANSFORMERS_GIB, strict=True))
+@pytest.mark.parametrize(("length", "gib"), list(zip(LENGTHS, TRANSFORMERS_GIB, strict=True)))
 def test_transformers_takes_149_291_008_bytes_and_16_918_a_token(kind: str, length: int, gib: str, run: Cli) -> None:
     """A conv window is 4 rows wide, and the flag beside 256 index elements takes an element: 514 bytes."""
     found = engine(run, "glm-5.3-flash", "--engine", f"transformers@{kind}", "--context", length)
@@ -48,7 +48,7 @@ def test_transformers_takes_149_291_008_bytes_and_16_918_a_token(kind: str, leng
 
 @pytest.mark.parametrize(
     ("length", "blocks", "gib"),
-    zip(LENGTHS, (10, 17, 40, 70, 250), ("0.4713", "0.8011", "1.8850", "3.2988", "11.7814"), strict=True),
+    list(zip(LENGTHS, (10, 17, 40, 70, 250), ("0.4713", "0.8011", "1.8850", "3.2988", "11.7814"), strict=True)),
 )
 def test_vllm_takes_whole_blocks_of_4_352_tokens(length: int, blocks: int, gib: str, run: Cli) -> None:
     """11 latents of 1,024 bytes and 11 indexers of 33 a token; 4 groups of 2 blocks, one tail."""
