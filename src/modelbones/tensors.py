@@ -24,7 +24,6 @@ class Group(Enum):
     TRUNK = "trunk"
     MTP = "mtp"
     VISION = "vision"
-    AUDIO = "audio"
 
 
 class Role(Enum):

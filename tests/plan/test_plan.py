@@ -13,8 +13,8 @@ from modelbones.dtypes import DType
 from modelbones.errors import EngineRefusedError
 from modelbones.plan import Memory, Plan, PlanRequest, plan
 from modelbones.plan.gpus import GPUS, Gpu, parse_gpus
-from modelbones.plan.plan import last_true
 from modelbones.plan.vllm import VllmCapacity, vllm_capacity
+from modelbones.search import last_true
 from tests.plan.asking import asked, skeleton
 
 GIB = 2**30

@@ -13,11 +13,13 @@ from modelbones.checkpoint.directory import read_checkpoint
 from modelbones.cli import main
 from modelbones.dialects.known import DIALECTS
 from modelbones.errors import SourceError
-from modelbones.families.registry import build, read_config
+from modelbones.families.registry import build, read_config, read_mapping
 from modelbones.plan.plan import ranks_of
 from modelbones.plan.weights import from_census, from_recipe
 from modelbones.quant.registry import RECIPES
 from modelbones.ranks import ONE_RANK, Axis, Ranks
+from tests import release
+from tests.audit.stores import census_of, tiny_config
 from tests.plan.asking import asked, skeleton
 
 HIDDEN, LAYERS_KDA, LAYERS_DSA, LAYERS_MOE = 4096, 34, 11, 42
@@ -198,3 +200,21 @@ def test_weights_that_are_not_stored_are_refused_not_counted_as_nothing(
         "it: 1 tensors that would be loaded are missing, lm_head.weight among them; "
         "their bytes cannot be counted; see `modelbones check`, or plan from its config.json"
     )
+
+
+def test_a_pruned_checkpoint_is_counted_by_the_experts_each_layer_keeps() -> None:
+    """Bug: a build whose router has fewer rows was refused as incomplete. Layer 3 keeps 6 of 8 experts:
+    2 experts x 3 matrices of 128 x 128 in bf16 less, and 2 rows of the router (128 bf16) and its bias (f32)."""
+    stores = release.bf16(release.TINY)
+    gone = (f"{release.LAYERS}3.mlp.experts.6.", f"{release.LAYERS}3.mlp.experts.7.")
+    pruned = {name: stored for name, stored in stores.items() if not name.startswith(gone)}
+    router = f"{release.LAYERS}3.mlp.gate."
+    pruned[f"{router}weight"] = ("BF16", (6, 128))
+    pruned[f"{router}e_score_correction_bias"] = ("F32", (6,))
+    tiny = build(read_mapping(tiny_config(), place="config.json"))
+
+    def total(kept: release.Stores) -> int:
+        tensors = census_of(kept).tensors
+        return from_census(tiny, tensors, ONE_RANK, with_mtp=True, place="memory").total()
+
+    assert total(stores) - total(pruned) == 2 * 3 * 128 * 128 * 2 + 2 * 128 * 2 + 2 * 4

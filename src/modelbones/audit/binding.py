@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from modelbones.audit.bound import PLAIN, Bound, Clash, Want, Wrong
+from modelbones.audit.bound import PLAIN, RISKY, Bound, Clash, Want, Wrong
 from modelbones.audit.forms import (
     Favoured,
     accepts_sidecar,
@@ -108,7 +108,7 @@ class Binder:
         permitted = pattern.permitted
         if stored.dtype in permitted.dtypes or stored.dtype in permitted.risky:
             if stored.shape == pattern.shape:
-                return "risky" if stored.dtype in permitted.risky else PLAIN
+                return RISKY if stored.dtype in permitted.risky else PLAIN
             return Wrong(Code.SHAPE, name, f"shape {list(stored.shape)}", f"{list(pattern.shape)}")
         return self._judge_packed(pattern, name, stored, wants)
 
@@ -154,7 +154,7 @@ class Binder:
             self._forget_sidecars(bound, name)
         else:
             bound.count(PLAIN, stored.nbytes)
-            if how == "risky":
+            if how is RISKY:
                 bound.risky.append(name)
             for number, wanted in enumerate(wants):
                 if _is_wanted((wanted,)):

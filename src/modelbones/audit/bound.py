@@ -16,6 +16,10 @@ from modelbones.tensors import TensorPattern
 __all__ = ["PLAIN", "Bound", "Clash", "Want", "Wrong"]
 
 
+RISKY = "risky"
+"""Plain, in a type that loads but harms."""
+
+
 class Wrong(NamedTuple):
     """One tensor that is there and wrong, or that another one cannot do without."""
 

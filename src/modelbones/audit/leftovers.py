@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from modelbones.audit.bound import Bound, Want
+from modelbones.audit.bound import Bound
 from modelbones.audit.groups import group_of
 from modelbones.audit.words import LOOK_ALIKE_LIMIT, MOST_NAMED, many, one_finding
 from modelbones.checkpoint.stored import Stored
@@ -113,8 +113,3 @@ def _kind_findings(code: Code, kind: str, names: list[str]) -> list[Finding]:
     )
     found = "a scale without a weight to scale" if code is Code.SCALE else "belongs to nothing the config declares"
     return many(code, kind, sorted(names), found=found, expected=expected, fix=fix, why=why)
-
-
-def wants_of(bounds: list[Bound]) -> list[Want]:
-    """Everything that is not stored, of all patterns."""
-    return [want for bound in bounds for want in bound.wants]

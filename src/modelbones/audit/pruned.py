@@ -70,7 +70,8 @@ def _resized(pattern: TensorPattern, count: int | None, layers: tuple[int, ...])
         return replace(pattern, layers=layers, num_experts=count)
     # A router's rows, its bias and a stack of experts all have the experts in front.
     shape = (count, *pattern.shape[1:])
-    return replace(pattern, layers=layers, shape=shape, stacked=count if pattern.stacked else 0, split=())
+    cuts = tuple(replace(cut, blocks=((count, count),)) if cut.dim == 0 else cut for cut in pattern.split)
+    return replace(pattern, layers=layers, shape=shape, stacked=count if pattern.stacked else 0, split=cuts)
 
 
 def pruned_finding(kept: Kept, declared: int) -> Finding:

@@ -77,10 +77,6 @@ class Fetcher:
         """A small file, redirects followed; a SourceError in our words where it cannot be had."""
         return self._followed(url, None, place, most_bytes).raw
 
-    def ranged(self, url: str, span: Span, *, place: str) -> Body:
-        """The bytes of `span`, or fewer where the file ends before; redirects followed."""
-        return self._followed(url, span, place, span.last - span.first + 1)
-
     def step(self, url: str, span: Span | None, *, place: str, most_bytes: int) -> Body | Moved:
         """One address asked, again where a pause may help; where it sends us is not followed."""
         for tries in range(1, TRIES + 1):

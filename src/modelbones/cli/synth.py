@@ -8,7 +8,7 @@ from typing import Any
 
 from modelbones.cli.arguments import add_model, add_output, count
 from modelbones.cli.model import open_model
-from modelbones.dialects.known import DIALECTS
+from modelbones.dialects.known import DIALECTS, PUBLISHED
 from modelbones.dialects.respell import respelled
 from modelbones.errors import UsageError
 from modelbones.families.model_config import ModelConfig
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dialect",
-        choices=["published", *DIALECTS],
-        default="published",
+        choices=[PUBLISHED, *DIALECTS],
+        default=PUBLISHED,
         metavar="DIALECT",
         help=f"whose names to write: published (default), {', '.join(DIALECTS)}",
     )

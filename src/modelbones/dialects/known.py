@@ -19,6 +19,10 @@ def _kernel_inside(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], shape[2], shape[1]) if len(shape) == 3 else shape
 
 
+PUBLISHED = "published"
+"""The name of no dialect at all: the release's own spelling."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """One writer's spelling.

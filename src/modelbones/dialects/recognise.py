@@ -15,7 +15,6 @@ from modelbones.quant.registry import PACKED_LEAVES
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import EXPERT, LAYER, Group, Role, TensorPattern
 
-PUBLISHED = "published"
 FOREIGN = "foreign prefix"
 _ANCHORS = 6
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 from enum import Enum
 
 from modelbones.engines.vllm import CachePlan
-from modelbones.engines.vllm.plan import last_true
 from modelbones.explain.log import EngineLog, Memory
+from modelbones.search import last_true
 from modelbones.units import GIB
 
 _MOST = 1 << 80

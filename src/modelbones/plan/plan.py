@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from modelbones.plan.request import PlanRequest
 from modelbones.plan.stages import stages
 from modelbones.plan.weights import Weights, from_census, from_recipe
 from modelbones.ranks import Axis, Ranks
+from modelbones.search import last_true
 from modelbones.skeleton import Skeleton
 
 
@@ -205,17 +206,6 @@ def _max_context(staged: list[_Stage], request: PlanRequest) -> int:
     """The longest context at which every replica serves its share; context + 1 does not fit."""
     wanted = max(1, request.per_replica)
     return last_true(lambda context: _max_sequences(staged, context) >= wanted, request.most_context)
-
-
-def last_true(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number from 1 to `most` that `holds`, which is true first and then false; 0 for none."""
-    if most > 0 and holds(most):
-        return most
-    low, high = 0, most - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
 
 
 def _rank(request: PlanRequest, number: int, stage: _Stage, most: int) -> RankPlan:

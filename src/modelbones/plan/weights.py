@@ -50,6 +50,7 @@ def from_census(
     Raises:
         SourceError: Weights that would be loaded are missing: their sum would be too small.
     """
+    from modelbones.audit.pruned import kept_experts, with_kept
     from modelbones.dialects.recognise import recognise
     from modelbones.quant.registry import PACKED_LEAVES, SIDECAR_LEAVES
 
@@ -58,7 +59,8 @@ def from_census(
     missing: list[str] = []
     for spelling in recognise(skeleton, tensors):
         parts = Parts(skeleton, spelling.patterns, ranks)
-        for pattern in _loaded(spelling.patterns, with_mtp=with_mtp):
+        patterns = with_kept(spelling.patterns, kept_experts(spelling.patterns, tensors))
+        for pattern in _loaded(patterns, with_mtp=with_mtp):
             stored: Counter[tuple[tuple[int, ...], int]] = Counter()
             for name in pattern.names():
                 found = tuple(_found(name, tensors, leaves))

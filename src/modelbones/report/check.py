@@ -6,7 +6,9 @@ from collections import Counter
 from typing import Any
 
 from modelbones.audit import Audit, GroupAudit
+from modelbones.checkpoint.quote import counted
 from modelbones.contract import StructuralAccounting
+from modelbones.dialects.known import PUBLISHED
 from modelbones.findings import Finding, Severity
 from modelbones.report.blocks import Block, Facts, Lines, Table, visible
 from modelbones.report.words import resolved
@@ -52,7 +54,7 @@ def check_json(model: str, model_type: str, audit: Audit, *, revision: str | Non
 def dialect(audit: Audit, group: Group) -> str:
     """Whose names a group is stored under."""
     spelling = audit.spellings.get(group)
-    return "+".join(spelling.writers) if spelling is not None and spelling.writers else "published"
+    return "+".join(spelling.writers) if spelling is not None and spelling.writers else PUBLISHED
 
 
 def verdict(audit: Audit) -> str:
@@ -99,13 +101,13 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 def check_blocks(model: str, model_type: str, audit: Audit, *, revision: str | None = None) -> tuple[Block, ...]:
     """The audit for people."""
     counts = Counter(finding.severity for finding in audit.findings)
-    summary = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
+    summary = ", ".join(counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     facts = Facts(
         rows=(
             ("model", f"{model} ({model_type})"),
             *resolved(revision),
             ("checkpoint", audit.place),
-            ("stored", f"{audit.tensors:,} tensors in {_counted(audit.files, 'file')}, {format_exact(audit.nbytes)}"),
+            ("stored", f"{audit.tensors:,} tensors in {counted(audit.files, 'file')}, {format_exact(audit.nbytes)}"),
             ("scheme", audit.scheme),
             ("parameters", f"{audit.parameters:,}"),
             ("verdict", f"{verdict(audit)}" + (f"; {summary}" if summary else "; nothing found")),
@@ -127,10 +129,6 @@ def check_blocks(model: str, model_type: str, audit: Audit, *, revision: str | N
         ),
     )
     return (facts, groups, *(_finding_block(finding) for finding in audit.findings))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _finding_block(finding: Finding) -> Block:

@@ -6,7 +6,6 @@ vllm/v1/core/kv_cache_utils.py::_report_kv_cache_config, get_max_concurrency_for
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from modelbones.engines.vllm.alignment import Alignment, align
@@ -16,6 +15,7 @@ from modelbones.engines.vllm.states import ModelStates
 from modelbones.engines.vllm.stored import stored_states
 from modelbones.engines.vllm.versions import LogFormula, Rules
 from modelbones.errors import UsageError
+from modelbones.search import last_true
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,16 +144,6 @@ class CachePlan:
             available_bytes=max(memory - spare * self.bytes_per_block, 0),
             max_context=self._longest(blocks),
         )
-
-
-def last_true(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number from 1 to `most` for which `holds`, 0 when it holds for none; `holds`
-    changes once, from true to false."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
 
 
 def plan_states(

@@ -5,35 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modelbones.families.shrinking import first_layers, resized
+from modelbones.families.shrinking import resized
+from modelbones.families.stacks.shrink import SIZES, small_text
 
 _TEXT = {
-    "vocab_size": 512,
-    "hidden_size": 128,
-    "intermediate_size": 256,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "q_lora_rank": 64,
-    "kv_lora_rank": 64,
+    **SIZES,
+    "head_dim": 0,
     "qk_head_dim": 32,
-    "qk_nope_head_dim": 32,
-    "v_head_dim": 32,
-    "index_n_heads": 2,
-    "index_head_dim": 32,
-    "index_topk": 16,
-    "n_routed_experts": 8,
-    "num_local_experts": 8,
-    "num_experts_per_tok": 2,
-    "num_experts_per_token": 2,
-    "moe_intermediate_size": 128,
+    "qk_rope_head_dim": 0,
     "linear_num_heads": 4,
     "linear_head_dim": 32,
-    "max_position_embeddings": 4096,
-    "bos_token_id": 1,
 }
 # transformers fills absent ids with the release's, which are past a small vocabulary: these are always written.
 _ENDS = {"pad_token_id": 0, "eos_token_id": 2}
-_LINEAR = {"num_heads": 4, "head_dim": 32}
 _VISION = {
     "depth": 2,
     "hidden_size": 64,
@@ -51,8 +35,6 @@ _TOKENS = {
     "video_start_token_id": 14,
     "video_end_token_id": 15,
 }
-_PER_LAYER = ("layer_types", "mlp_layer_types", "indexer_types", "index_topk_pattern")
-_INDICES = ("kda_layers", "full_attn_layers")
 
 
 def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
@@ -64,12 +46,7 @@ def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
     text = dict(small.get("text_config") or small)
     kpool = text.get("index_kpool", 4)
     sizes = {**_TEXT, "index_topk": max(_TEXT["index_topk"] // kpool, 1) * kpool}
-    text = first_layers({**resized(text, sizes), **_ENDS}, num_layers, per_layer=_PER_LAYER)
-    if isinstance(text.get("first_k_dense_replace"), int):
-        text["first_k_dense_replace"] = min(text["first_k_dense_replace"], num_layers)
-    if isinstance(text.get("linear_attn_config"), Mapping):
-        linear = resized(text["linear_attn_config"], _LINEAR)
-        text["linear_attn_config"] = first_layers(linear, num_layers, indices=_INDICES)
+    text = {**small_text(text, num_layers, sizes=sizes, first_index=0), **_ENDS}
     if isinstance(small.get("vision_config"), Mapping):
         small["vision_config"] = resized(small["vision_config"], _VISION)
     return {**small, "text_config": text} if "text_config" in small else {**small, **text}

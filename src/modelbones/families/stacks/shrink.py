@@ -7,7 +7,7 @@ from typing import Any
 
 from modelbones.families.shrinking import first_layers, resized
 
-_SIZES = {
+SIZES = {
     "vocab_size": 512,
     "hidden_size": 128,
     "intermediate_size": 256,
@@ -39,7 +39,7 @@ _SIZES = {
     "eos_token_id": 2,
 }
 _COMPRESSED = {
-    **_SIZES,
+    **SIZES,
     "num_key_value_heads": 1,
     "head_dim": 64,
     "o_groups": 2,
@@ -55,8 +55,8 @@ def tiny(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
     """`raw` with its first `num_layers` layers and small sizes, in the text section where there is one."""
     text = raw.get("text_config")
     if isinstance(text, Mapping):
-        return {**raw, "text_config": _text(text, num_layers)}
-    return _text(raw, num_layers)
+        return {**raw, "text_config": small_text(text, num_layers)}
+    return small_text(raw, num_layers)
 
 
 def tiny_compressed(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
@@ -70,11 +70,17 @@ def tiny_compressed(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
     return small
 
 
-def _text(raw: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
-    text = first_layers(resized(raw, _SIZES), num_layers, per_layer=_PER_LAYER)
+def small_text(
+    raw: Mapping[str, Any], num_layers: int, *, sizes: Mapping[str, Any] = SIZES, first_index: int = 1
+) -> dict[str, Any]:
+    """A text section with its first `num_layers` layers and these sizes.
+
+    `first_index` is what its lists of KDA and full layers call the first layer.
+    """
+    text = first_layers(resized(raw, sizes), num_layers, per_layer=_PER_LAYER)
     if isinstance(text.get("first_k_dense_replace"), int):
         text["first_k_dense_replace"] = min(text["first_k_dense_replace"], num_layers)
     if isinstance(text.get("linear_attn_config"), Mapping):
         linear = resized(text["linear_attn_config"], _LINEAR)
-        text["linear_attn_config"] = first_layers(linear, num_layers, indices=_INDICES, first_index=1)
+        text["linear_attn_config"] = first_layers(linear, num_layers, indices=_INDICES, first_index=first_index)
     return text
