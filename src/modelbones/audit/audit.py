@@ -22,7 +22,7 @@ from modelbones.contract import Size, StructuralAccounting, account
 from modelbones.dialects.recognise import Spelling, recognise
 from modelbones.errors import UnknownSchemeError
 from modelbones.findings import Code, Finding, Severity
-from modelbones.quant.claim import Claim
+from modelbones.quant.claim import PLAIN, Claim
 from modelbones.quant.registry import FOREIGN_LEAVES, RECIPES
 from modelbones.skeleton import Skeleton
 from modelbones.tensors import Group, Role
@@ -66,8 +66,8 @@ class Audit:
     @property
     def scheme(self) -> str:
         """The quantisation schemes found, joined by "+"; "none" when nothing is quantised."""
-        quantised = [scheme for scheme, nbytes in self.schemes.items() if nbytes and scheme != "none"]
-        return "+".join(sorted(quantised)) or "none"
+        quantised = [scheme for scheme, nbytes in self.schemes.items() if nbytes and scheme != PLAIN]
+        return "+".join(sorted(quantised)) or PLAIN
 
     def count(self, severity: Severity) -> int:
         """Findings of one severity."""
